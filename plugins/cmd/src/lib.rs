@@ -1,0 +1,2 @@
+//! Stub.
+toolgate_sdk::plugin! { name: "cmd", tools: [] }
