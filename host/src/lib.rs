@@ -1,1 +1,37 @@
-//! stub
+//! Toolgate: the gate between LLM agents and their tools.
+//!
+//! Tools are WASM components. Every call is validated, authorised for its caller, run in a
+//! fresh sandbox under hard limits, and reported honestly.
+//!
+//! The modules below are the floors of the house, lowest first; each uses only what stands
+//! above it in this list. `ARCHITECTURE.md` walks through them.
+
+// 0: words
+pub mod tool;
+
+// 1: rules
+pub mod arguments;
+pub mod render;
+pub mod stage;
+pub mod policy;
+pub mod ports;
+pub mod config;
+
+// 2: sandbox
+pub mod process;
+pub mod runtime;
+
+// 3: shelf
+pub mod registry;
+
+// 4: call
+pub mod dispatch;
+
+// 7: wiring
+mod host;
+
+// 8: faces
+pub mod faces;
+
+pub use faces::main;
+pub use host::{Host, HostBuilder, HostError};

@@ -1,1 +1,5 @@
-fn main(){}
+//! The program `toolgate`: see the library.
+
+fn main() -> std::process::ExitCode {
+    toolgate::main()
+}

@@ -1,6 +1,6 @@
 //! Traits that lower floors call and upper floors, or embedders, fill in.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -25,40 +25,6 @@ pub trait NativeTool: Send + Sync {
         cx: Arc<StageContext>,
         args: Arc<Value>,
     ) -> BoxFuture<'static, Result<Output, Failure>>;
-}
-
-/// Native tools by name: an immutable overlay over the plugins. A lookup falls through
-/// only where there is no such tool.
-#[derive(Clone, Default)]
-pub struct Layer(BTreeMap<ToolName, Arc<dyn NativeTool>>);
-
-impl Layer {
-    /// Of these tools; of two with one name, the first stays.
-    pub fn new(tools: impl IntoIterator<Item = Arc<dyn NativeTool>>) -> Self {
-        let mut map = BTreeMap::new();
-        for tool in tools {
-            let name = tool.spec().name.clone();
-            map.entry(name).or_insert(tool);
-        }
-        Self(map)
-    }
-
-    /// The tool of this name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn NativeTool>> {
-        self.0.get(name)
-    }
-
-    /// All tools, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&ToolName, &Arc<dyn NativeTool>)> {
-        self.0.iter()
-    }
-}
-
-impl fmt::Debug for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }
 
 /// Answers what a rule says to ask.

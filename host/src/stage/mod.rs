@@ -9,6 +9,7 @@ mod lane;
 
 use std::sync::{Arc, Mutex};
 
+use globset::GlobMatcher;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::{Block, Extra, Failure, FailureKind, PluginName, Principal, ToolName};
@@ -41,7 +42,7 @@ pub struct StageContext {
 }
 
 /// One call above this one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Link {
     /// Whose code made the call below.
     pub plugin: PluginName,
@@ -49,6 +50,8 @@ pub struct Link {
     pub tool: ToolName,
     /// Whether that tool holds its plugin's serial lock.
     pub serial: bool,
+    /// The tools that this plugin may call: everything below is bound by them.
+    pub may_call: Arc<[GlobMatcher]>,
 }
 
 /// What [`StageContext::new`] starts from.

@@ -1,0 +1,267 @@
+//! A tool's schemas: bounded, closed and compiled once per implementation; then one check
+//! per call.
+
+use std::fmt;
+
+use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
+use serde_json::Value;
+
+use super::{
+    MAX_DEPTH,
+    coerce::{self, Coercion},
+    explain, inspect,
+    pointer::At,
+    read::deeper_than,
+    wording::{self, Kind},
+};
+use crate::tool::{Reason, ToolError};
+
+/// Memory for one compiled pattern, in bytes, and for its lazy automaton: ordinary ones
+/// take a few KiB, a schema may have 64.
+const PATTERN_BYTES: usize = 1 << 20;
+/// Steps that the validator may nest on one stack for a schema that contains itself:
+/// sub-schemas within each other × levels of the value. Measured: a worker thread's
+/// 2 MiB hold four times as many in an unoptimised build, not sixteen times.
+const MAX_STEPS: usize = 1_024;
+
+/// Why a schema cannot be used, for the plugin's author: the place in it, as a JSON
+/// pointer, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError {
+    at: String,
+    message: String,
+}
+
+impl SchemaError {
+    pub(super) fn new(at: &At<'_>, message: impl Into<String>) -> Self {
+        let at = wording::clip(&at.to_string(), 200);
+        Self {
+            at,
+            message: message.into(),
+        }
+    }
+
+    /// The JSON pointer of the place; empty for the schema itself.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        &self.at
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = if self.at.is_empty() {
+            "the root"
+        } else {
+            &self.at
+        };
+        write!(f, "schema, at {at}: {}", self.message)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// The schema of a tool's arguments.
+#[derive(Debug)]
+pub struct Parameters {
+    schema: Value,
+    validator: Validator,
+    /// Deepest arguments that the validator's recursion is given.
+    depth: usize,
+}
+
+impl Parameters {
+    /// Bounds, closes and compiles a schema. The root must have `type: object`; if it says
+    /// nothing about further properties, it is closed. A root `$id` is dropped.
+    ///
+    /// # Errors
+    ///
+    /// No JSON Schema 2020-12; over 64 KiB, 64 levels, 10,000 sub-schemas through `$ref`
+    /// or 64 patterns; a `$ref` that is not local; a pattern that needs backtracking; a
+    /// schema that no call could fit.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        inspect::bound(schema)?;
+        let mut schema = schema.clone();
+        let root = schema
+            .as_object_mut()
+            .filter(|map| map.get("type").is_some_and(|kind| kind == "object"))
+            .ok_or_else(|| {
+                SchemaError::new(
+                    &At::Root,
+                    "arguments are always an object; give the root `\"type\": \"object\"` and `properties`",
+                )
+            })?;
+        root.shift_remove("$id");
+        if !root.contains_key("additionalProperties") && !root.contains_key("unevaluatedProperties")
+        {
+            // Only `unevaluatedProperties` sees what a sub-schema in place declares.
+            let parts = [
+                "$ref",
+                "allOf",
+                "anyOf",
+                "oneOf",
+                "if",
+                "then",
+                "else",
+                "dependentSchemas",
+            ];
+            let closing = match parts.iter().any(|part| root.contains_key(*part)) {
+                true => "unevaluatedProperties",
+                false => "additionalProperties",
+            };
+            root.insert(closing.to_owned(), Value::Bool(false));
+        }
+        let shape = inspect::inspect(&schema)?;
+        let depth = if shape.recursive {
+            (MAX_STEPS / shape.depth.max(1)).min(MAX_DEPTH)
+        } else {
+            MAX_DEPTH
+        };
+        let validator = build(&schema)?;
+        Ok(Self {
+            schema,
+            validator,
+            depth,
+        })
+    }
+
+    /// The schema with its root closed, as models see it.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// The arguments, where needed in the one reading that fits. What fits already comes
+    /// back as it was, but for `20.0` where an integer belongs, which becomes `20`.
+    ///
+    /// # Errors
+    ///
+    /// Every failing field, at most 20 of them and never none; the first leads.
+    pub fn accept(&self, arguments: Value) -> Result<Value, Vec<ToolError>> {
+        if deeper_than(&arguments, self.depth) {
+            return Err(vec![
+                ToolError::new(
+                    Reason::Schema,
+                    format!(
+                        "the arguments nest deeper than {} arrays and objects",
+                        self.depth
+                    ),
+                )
+                .hint("send a flatter value, or the inner parts in further calls"),
+            ]);
+        }
+        let fits = self.validator.is_valid(&arguments);
+        if fits && !coerce::has_whole_float(&arguments) {
+            return Ok(arguments);
+        }
+        let mut coerced = arguments.clone();
+        Coercion::new(&self.schema, self.depth).arguments(&mut coerced);
+        if self.validator.is_valid(&coerced) {
+            Ok(coerced)
+        } else if fits {
+            Ok(arguments)
+        } else {
+            Err(explain::errors(&self.validator, &self.schema, &coerced))
+        }
+    }
+}
+
+/// The schema of a tool's value: checked, never coerced.
+#[derive(Debug)]
+pub struct OutputSchema {
+    schema: Value,
+    validator: Validator,
+    depth: usize,
+}
+
+impl OutputSchema {
+    /// Bounds and compiles a schema. The root must name a type.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Parameters::compile`].
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        inspect::bound(schema)?;
+        let mut schema = schema.clone();
+        let root = schema.as_object_mut().filter(|map| map.contains_key("type")).ok_or_else(|| {
+            SchemaError::new(&At::Root, "clients refuse an output schema without a type; give the root `\"type\": \"object\"`")
+        })?;
+        root.shift_remove("$id");
+        let shape = inspect::inspect(&schema)?;
+        let depth = if shape.recursive {
+            (MAX_STEPS / shape.depth.max(1)).min(MAX_DEPTH)
+        } else {
+            MAX_DEPTH
+        };
+        let validator = build(&schema)?;
+        Ok(Self {
+            schema,
+            validator,
+            depth,
+        })
+    }
+
+    /// The schema, without a root `$id`.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Whether every value is an object: what some protocols ask of an output schema.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        inspect::kinds(self.schema.as_object().unwrap_or(&serde_json::Map::new())) == [Kind::Object]
+    }
+
+    /// Whether a value fits.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, in at most three sentences, for the plugin's author.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        if deeper_than(value, self.depth) {
+            return Err(format!(
+                "the value nests deeper than {} arrays and objects",
+                self.depth
+            ));
+        }
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        let errors = explain::errors(&self.validator, &self.schema, value);
+        let said: Vec<_> = errors
+            .iter()
+            .take(3)
+            .map(|error| match (&error.field, &error.detail) {
+                (Some(field), Some(detail)) => format!("{field}: {detail}"),
+                (_, detail) => detail.clone().unwrap_or_default(),
+            })
+            .collect();
+        Err(said.join("; "))
+    }
+}
+
+/// How every schema of this room is compiled: one dialect, formats checked, patterns on
+/// the engine whose time is linear, nothing fetched.
+pub(super) fn options<'r>() -> ValidationOptions<'r> {
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(true)
+        .offline()
+        .with_pattern_options(
+            PatternOptions::regex()
+                .size_limit(PATTERN_BYTES)
+                .dfa_size_limit(PATTERN_BYTES),
+        )
+}
+
+fn build(schema: &Value) -> Result<Validator, SchemaError> {
+    options().build(schema).map_err(|error| {
+        let at = error.instance_path().as_str();
+        let mut said = wording::sentence(&error.to_string());
+        if said.contains("\"regex\"") || said.contains("pattern") {
+            said.push_str("; patterns are plain regular expressions of moderate size, without look-around and back-references");
+        }
+        SchemaError::new(&At::Target(at), said)
+    })
+}

@@ -1,0 +1,219 @@
+//! The process between the host and one command. It owns the command's descendants: as
+//! their reaper it becomes the parent of every orphan below it, so nothing gets away.
+//!
+//! One thread only reaps and kills, and it kills only its own children and its own
+//! command's group. The command itself stays a zombie to the end. So no process id can
+//! have come to mean somebody else's process when a signal is sent to it.
+//!
+//! It never asks to be killed with its parent (`PDEATHSIG`): that would follow the thread
+//! that started it, not the host.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    io::{Read as _, Seek as _},
+    os::{fd::AsFd as _, unix::net::UnixStream},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::sys::{
+    signal::{SigSet, Signal as NixSignal},
+    signalfd::{SfdFlags, SignalFd},
+};
+use rustix::{
+    fs::{FileType, MemfdFlags},
+    process::{Pid, Signal, WaitOptions},
+};
+
+use super::{
+    GRACE,
+    wire::{Job, Report, peek, readable},
+};
+
+/// From TERM to KILL for what a command leaves behind when it ends by itself. Shorter:
+/// its caller waits for an answer that is already there.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
+
+/// How long KILL is repeated. What lives on then waits in the kernel or is another user's.
+const KILL_TIME: Duration = Duration::from_secs(1);
+
+/// Between two rounds of KILL, for children that were born between them.
+const KILL_ROUND: Duration = Duration::from_millis(5);
+
+/// The whole life of a shim.
+pub(super) fn serve() -> io::Result<()> {
+    let mut socket = socket()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    // A session of its own: no terminal, and no Ctrl-C from the host's.
+    rustix::process::setsid()?;
+    // What the host inherited without close-on-exec would go on to the command.
+    close_fds::set_fds_cloexec(3, &[]);
+    // Blocked before anything runs, so that no child's end is missed. The standard
+    // library clears the mask of the commands that it starts.
+    let mut child_ends = SigSet::empty();
+    child_ends.add(NixSignal::SIGCHLD);
+    child_ends.thread_block()?;
+    let child_ends = SignalFd::with_flags(&child_ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+
+    Report::Ready.send(&socket);
+    let job = Job::receive(&mut socket)?;
+    let stdin = stdin(&mut socket, job.stdin)?;
+    match job.command().stdin(stdin).spawn() {
+        Ok(child) => own(child, &socket, &child_ends),
+        Err(error) => Report::not_started(&error).send(&socket),
+    }
+    Ok(())
+}
+
+/// The host, at standard input. Anything else there means that a person typed the mark.
+fn socket() -> io::Result<UnixStream> {
+    let stdin = io::stdin();
+    let stat = rustix::fs::fstat(stdin.as_fd())?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(io::Error::other("standard input is no socket"));
+    }
+    Ok(stdin.as_fd().try_clone_to_owned()?.into())
+}
+
+/// A file in memory: a command that reads its input late, or not at all, blocks nobody.
+fn stdin(socket: &mut UnixStream, length: u64) -> io::Result<Stdio> {
+    if length == 0 {
+        return Ok(Stdio::null());
+    }
+    let mut file = fs::File::from(rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC)?);
+    if io::copy(&mut socket.take(length), &mut file)? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    file.rewind()?;
+    Ok(file.into())
+}
+
+enum Phase {
+    Running,
+    /// TERM was sent; KILL follows at this time.
+    Terminating(Instant),
+    /// KILL is repeated until this time.
+    Killing(Instant),
+}
+
+/// Until nothing of the command is left.
+fn own(mut child: Child, socket: &UnixStream, child_ends: &SignalFd) {
+    let main = Pid::from_child(&child);
+    Report::Started { pid: main.as_raw_nonzero().get() }.send(socket);
+
+    let mut phase = Phase::Running;
+    let mut ended = false;
+    let mut leftovers: HashSet<Pid> = HashSet::new();
+    loop {
+        let strays = reap(main);
+        if !ended && let Some(end) = peek(main) {
+            ended = true;
+            Report::Ended(end).send(socket);
+        }
+        if ended && strays.is_empty() {
+            break;
+        }
+        let now = Instant::now();
+        let wait = match phase {
+            Phase::Running if ended => {
+                // What was started in the background does not outlive the call.
+                leftovers.extend(&strays);
+                end(main, &strays, Signal::TERM);
+                phase = Phase::Terminating(now + LEFTOVER_GRACE);
+                Some(LEFTOVER_GRACE)
+            }
+            Phase::Running => None,
+            Phase::Terminating(until) if now < until => Some(until - now),
+            Phase::Terminating(_) => {
+                phase = Phase::Killing(now + KILL_TIME);
+                continue;
+            }
+            Phase::Killing(until) if now < until => {
+                if ended {
+                    leftovers.extend(&strays);
+                }
+                end(main, &strays, Signal::KILL);
+                Some(KILL_ROUND)
+            }
+            Phase::Killing(_) => break,
+        };
+        // Once ending has begun the host has nothing more to say.
+        let running = matches!(phase, Phase::Running);
+        let stop = if running {
+            readable([child_ends.as_fd(), socket.as_fd()], wait)[1]
+        } else {
+            readable([child_ends.as_fd()], wait);
+            false
+        };
+        while let Ok(Some(_)) = child_ends.read_signal() {}
+        if stop {
+            end(main, &strays, Signal::TERM);
+            phase = Phase::Terminating(Instant::now() + GRACE);
+        }
+    }
+    // Where the list of children cannot be read, this is what still works.
+    let _ = rustix::process::kill_process_group(main, Signal::KILL);
+    let _ = child.try_wait();
+    Report::Done { leftovers: u32::try_from(leftovers.len()).unwrap_or(u32::MAX) }.send(socket);
+}
+
+/// Sends `signal` to the command's group and to the orphans that left it.
+fn end(main: Pid, strays: &[Pid], signal: Signal) {
+    let _ = rustix::process::kill_process_group(main, signal);
+    for stray in strays {
+        let _ = rustix::process::kill_process(*stray, signal);
+    }
+}
+
+/// Buries the dead children but `main`, and gives those that live.
+fn reap(main: Pid) -> Vec<Pid> {
+    let mut children = children();
+    children.retain(|child| {
+        *child != main && matches!(rustix::process::waitpid(Some(*child), WaitOptions::NOHANG), Ok(None))
+    });
+    children
+}
+
+/// The list is exact: only this thread buries children.
+fn children() -> Vec<Pid> {
+    match fs::read_to_string("/proc/thread-self/children") {
+        Ok(list) => list.split_whitespace().filter_map(pid).collect(),
+        // A kernel built without the list.
+        Err(_) => children_by_parent(),
+    }
+}
+
+fn children_by_parent() -> Vec<Pid> {
+    let own = rustix::process::getpid();
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = processes.flatten().filter_map(|entry| pid(entry.file_name().to_str()?));
+    ids.filter(|id| parent(*id) == Some(own)).collect()
+}
+
+/// From `/proc/<id>/stat`: `id (name) state parent …`; a name may hold blanks and brackets.
+fn parent(id: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
+    pid(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?)
+}
+
+fn pid(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_lists_know_a_child() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let id = Pid::from_child(&child);
+        let listed = (children().contains(&id), children_by_parent().contains(&id));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(listed, (true, true));
+    }
+}

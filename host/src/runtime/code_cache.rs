@@ -1,0 +1,123 @@
+//! Compiled code on disk, keyed by content and engine settings. Native code is only ever
+//! read from here, from an owner-only folder and after its digest was checked: a component
+//! folder never holds any. Safe to delete at any time.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+
+use crate::tool::Digest;
+
+/// Counts changes of what is beside the engine's own hash: layout of the file.
+const FORMAT: u32 = 1;
+const DIGEST: usize = 32;
+
+/// A folder of compiled code, or none.
+#[derive(Debug, Clone, Default)]
+pub struct CodeCache {
+    folder: Option<PathBuf>,
+}
+
+impl CodeCache {
+    /// In this folder, made on demand with mode 0700.
+    #[must_use]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder: Some(folder) }
+    }
+
+    /// The code of this component for engines like this one, if it is there and whole.
+    pub(super) fn get(&self, component: Digest, engine: &Engine) -> Option<Vec<u8>> {
+        let file = self.file(component, engine)?;
+        let bytes = fs::read(&file).ok()?;
+        let (digest, code) = bytes.split_at_checked(DIGEST)?;
+        if Sha256::digest(code).as_slice() != digest {
+            tracing::warn!(file = %file.display(), "damaged compiled code: compiling anew");
+            // Best effort: the next put replaces it in any case.
+            let _ = fs::remove_file(&file);
+            return None;
+        }
+        Some(code.to_vec())
+    }
+
+    /// Keeps code. A cache that cannot be written costs time, never a call.
+    pub(super) fn put(&self, component: Digest, engine: &Engine, code: &[u8]) {
+        let (Some(folder), Some(file)) = (&self.folder, self.file(component, engine)) else {
+            return;
+        };
+        if let Err(error) = write(folder, &file, code) {
+            tracing::warn!(%error, file = %file.display(), "cannot keep compiled code");
+        }
+    }
+
+    fn file(&self, component: Digest, engine: &Engine) -> Option<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        FORMAT.hash(&mut hasher);
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let name = format!("{}-{:016x}.cwasm", component.hex(), hasher.finish());
+        Some(self.folder.as_ref()?.join(name))
+    }
+}
+
+/// Under a name of its own, then renamed: a reader sees the whole file or none.
+fn write(folder: &Path, file: &Path, code: &[u8]) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let temporary = folder.join(format!(".{:016x}.tmp", u64::from_ne_bytes(random)));
+    let written = (|| {
+        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        out.write_all(&Sha256::digest(code))?;
+        out.write_all(code)?;
+        out.sync_all()?;
+        fs::rename(&temporary, file)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_comes_back_and_a_flipped_bit_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CodeCache::at(folder.path().join("code"));
+        let engine = Engine::default();
+        let component = Digest::of(b"component");
+        assert_eq!(cache.get(component, &engine), None);
+        cache.put(component, &engine, b"native code");
+        assert_eq!(cache.get(component, &engine).as_deref(), Some(&b"native code"[..]));
+
+        let file = cache.file(component, &engine).unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(cache.get(component, &engine), None);
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn every_cut_length_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CodeCache::at(folder.path().to_owned());
+        let engine = Engine::default();
+        let component = Digest::of(b"x");
+        cache.put(component, &engine, b"native code");
+        let file = cache.file(component, &engine).unwrap();
+        let whole = fs::read(&file).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&file, &whole[..cut]).unwrap();
+            assert_eq!(cache.get(component, &engine), None, "cut at {cut}");
+        }
+    }
+}
