@@ -8,9 +8,10 @@ use crate::{
     dispatch::{
         Audit, AuditError, AuditSettings, Bounds, Dispatcher, DispatcherParts, EventBus, OnError, Scope,
     },
-    ports::{Approver, NativeTool},
+    outputs::{self, MemoryOutputs, NoConsole},
+    ports::{Approver, Console, NativeTool},
     process::{Launcher, Shim},
-    registry::{Catalog, Layer, LayerError, Loader, LoaderParts, Registry, Shelf, Standard, discover},
+    registry::{Catalog, Layer, LayerError, Loader, LoaderParts, PluginTool, Registry, Shelf, Standard, discover},
     runtime::{CodeCache, EngineSettings, Engines},
     tool::{Batch, Principal, ToolResult},
 };
@@ -28,6 +29,7 @@ struct Inner {
     engines: Engines,
     registry: Arc<Registry>,
     dispatcher: Dispatcher,
+    memory_outputs: MemoryOutputs,
     problems: Vec<String>,
 }
 
@@ -50,6 +52,7 @@ pub enum HostError {
 pub struct HostBuilder {
     config: Config,
     approver: Option<Arc<dyn Approver>>,
+    console: Arc<dyn Console>,
     native: Vec<Arc<dyn NativeTool>>,
     shim: Shim,
     host_env: Vec<(String, String)>,
@@ -68,6 +71,7 @@ impl HostBuilder {
             slots: config.host.max_concurrent_calls.min(SLOTS),
             config,
             approver: None,
+            console: Arc::new(NoConsole),
             native: Vec::new(),
             shim: Shim::None,
             host_env: Vec::new(),
@@ -83,6 +87,13 @@ impl HostBuilder {
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
+        self
+    }
+
+    /// Where output channels of kind `stdout` write. Without one, sending there fails.
+    #[must_use]
+    pub fn console(mut self, console: Arc<dyn Console>) -> Self {
+        self.console = console;
         self
     }
 
@@ -102,7 +113,8 @@ impl HostBuilder {
         self
     }
 
-    /// The environment from which commands get what is granted; empty unless said.
+    /// The environment from which commands get what is granted, and webhooks their tokens;
+    /// empty unless said.
     #[must_use]
     pub fn host_env(mut self, env: Vec<(String, String)>) -> Self {
         self.host_env = env;
@@ -142,7 +154,8 @@ impl HostBuilder {
         let engines = Engines::new(&EngineSettings { slots }).map_err(|error| HostError::Engine(format!("{error:#}")))?;
         let audit = if self.audit { Audit::open(audit_settings(&config))? } else { Audit::none() };
 
-        let (sources, problems) = discover(&self.standard, &config.plugins, config.host.plugin_dir.as_deref());
+        let (sources, mut problems) = discover(&self.standard, &config.plugins, config.host.plugin_dir.as_deref());
+        let (channels, memory_outputs) = outputs::channels(&config.outputs, &self.console, &self.host_env);
         let loader = Loader::new(LoaderParts {
             engines: engines.clone(),
             cache: self.code_cache.map_or_else(CodeCache::default, CodeCache::at),
@@ -159,9 +172,11 @@ impl HostBuilder {
         for source in sources {
             loaded.push(loader.load(source, 1).await);
         }
-        let registry = Arc::new(Registry::new(Catalog::new(loaded)));
+        let catalog = Catalog::new(loaded);
+        problems.extend(catalog.tools().flat_map(|tool| rules_that_never_match(&config, tool)));
+        let registry = Arc::new(Registry::new(catalog));
 
-        let native: Vec<Arc<dyn Shelf>> = vec![Arc::new(Layer::new(self.native)?)];
+        let native: Vec<Arc<dyn Shelf>> = vec![Arc::new(Layer::new(self.native.into_iter().chain(channels))?)];
         let dispatcher = Dispatcher::new(DispatcherParts {
             registry: Arc::clone(&registry),
             policy: config.policy.clone(),
@@ -176,7 +191,7 @@ impl HostBuilder {
             audit,
             events: EventBus::default(),
         });
-        Ok(Host(Arc::new(Inner { config, engines, registry, dispatcher, problems })))
+        Ok(Host(Arc::new(Inner { config, engines, registry, dispatcher, memory_outputs, problems })))
     }
 }
 
@@ -223,11 +238,25 @@ impl Host {
         &self.0.problems
     }
 
+    /// What output channels of kind `memory` keep.
+    #[must_use]
+    pub fn memory_outputs(&self) -> &MemoryOutputs {
+        &self.0.memory_outputs
+    }
+
     /// Live pooled instances, for leak tests and metrics.
     #[must_use]
     pub fn live_instances(&self) -> usize {
         self.0.engines.pooled_instances()
     }
+}
+
+/// Rules that the tools' schemas make void: an operator would believe in them.
+fn rules_that_never_match(config: &Config, tool: &PluginTool) -> Vec<String> {
+    let (name, schema) = (tool.spec.name.as_str(), &tool.spec.parameters);
+    let mut problems = config.policy.check_against(name, schema);
+    problems.extend(tool.parallel.iter().flat_map(|safety| safety.check_against(name, schema)));
+    problems
 }
 
 fn audit_settings(config: &Config) -> AuditSettings {

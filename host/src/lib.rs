@@ -23,6 +23,7 @@ pub mod runtime;
 
 // 3: shelf
 pub mod registry;
+pub mod outputs;
 
 // 4: call
 pub mod dispatch;

@@ -27,6 +27,17 @@ pub trait NativeTool: Send + Sync {
     ) -> BoxFuture<'static, Result<Output, Failure>>;
 }
 
+/// Where an output channel of kind `stdout` writes: the face decides, since under a
+/// protocol or `--json` standard output is not for text.
+pub trait Console: Send + Sync {
+    /// Writes one message whole, never mixed with another.
+    ///
+    /// # Errors
+    ///
+    /// If nobody reads any more.
+    fn write(&self, channel: &str, text: &str) -> std::io::Result<()>;
+}
+
 /// Answers what a rule says to ask.
 pub trait Approver: Send + Sync {
     /// Waits for a person's decision on exactly this call.

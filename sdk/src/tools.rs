@@ -6,6 +6,7 @@ pub use crate::bindings::toolgate::host::tools::{
     can_use, execute, list,
 };
 
+#[expect(clippy::derivable_impls, reason = "the type is generated")]
 impl Default for Options {
     fn default() -> Self {
         Self {

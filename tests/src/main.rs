@@ -2,5 +2,5 @@
 //! only to its own package.
 
 fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+    toolgate::main()
 }

@@ -8,7 +8,7 @@ use super::{
     pointer::{self, At},
 };
 
-/// Visits of sub-schemas, beyond four per node of the value, that explaining may take.
+/// Visits of sub-schemas that explaining may take, each with half a kilobyte of error.
 /// Checking remembers what it has seen, explaining does not: without this bound a schema
 /// of unions within itself takes time that doubles with each level of the value.
 const MAX_VISITS: usize = 250_000;
@@ -16,7 +16,7 @@ const MAX_VISITS: usize = 250_000;
 /// Whether explaining stays within its visits. Under a union each branch's errors keep a
 /// copy of the value, so there a visit costs as much as the value is large.
 pub(super) fn affordable(root: &Value, value: &Value) -> bool {
-    let mut left = MAX_VISITS.saturating_add(nodes(value).saturating_mul(4));
+    let mut left = MAX_VISITS;
     visit(root, &At::Root, root, value, false, &mut left)
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     effort::affordable,
     faults::{alternatives, words},
-    inspect::kinds,
+    inspect::{Shape, kinds},
     names::{declared, nearest},
     pointer, union,
     wording::{self, property, sentence},
@@ -17,8 +17,14 @@ use crate::tool::{Reason, ToolError};
 /// Most errors of one call: more would not be read.
 const MAX_ERRORS: usize = 20;
 
-/// Every fault of a value that does not fit, in the validator's order; never empty.
-pub(super) fn errors(validator: &Validator, root: &Value, value: &Value) -> Vec<ToolError> {
+/// Every fault of a value that does not fit, in the validator's order; never empty. Only
+/// the first where there may be too many to hold.
+pub(super) fn errors(
+    validator: &Validator,
+    root: &Value,
+    shape: Shape,
+    value: &Value,
+) -> Vec<ToolError> {
     let mut explanation = Explanation {
         root,
         value,
@@ -31,6 +37,11 @@ pub(super) fn errors(validator: &Validator, root: &Value, value: &Value) -> Vec<
                 break;
             }
         }
+    } else if !shape.recursive && !shape.union
+        // Without either, the first fault costs no more than the check did.
+        && let Err(error) = validator.validate(value)
+    {
+        explanation.add(&error);
     }
     let mut errors = explanation.errors;
     // That a text of the wrong type is also of the wrong format helps nobody.
@@ -43,8 +54,11 @@ pub(super) fn errors(validator: &Validator, root: &Value, value: &Value) -> Vec<
     errors.retain(|e| !moot.contains(&&*e.reason) || !mistyped.contains(&e.field));
     if errors.is_empty() {
         errors.push(
-            ToolError::new(Reason::Schema, "the arguments do not fit the tool's schema, and there are too many ways to say why")
-                .hint("compare the call with the schema; leave out optional parts and send less at once"),
+            ToolError::new(
+                Reason::Schema,
+                "the value does not fit the schema, and there are too many ways to say why",
+            )
+            .hint("compare it with the schema; leave out optional parts and send less at once"),
         );
     }
     errors
@@ -140,11 +154,7 @@ impl Explanation<'_> {
         if self.full() {
             return;
         }
-        let subject = if field.is_empty() {
-            "the arguments"
-        } else {
-            field
-        };
+        let subject = if field.is_empty() { "the value" } else { field };
         let mut error = ToolError::new(reason, sentence(&format!("{subject} {detail}")));
         if !field.is_empty() {
             error = error.field(field);

@@ -40,6 +40,8 @@ const RENAMING: [&str; 7] = [
 pub(super) struct Shape {
     /// A part of it contains itself.
     pub(super) recursive: bool,
+    /// It has an `anyOf` or `oneOf`.
+    pub(super) union: bool,
     /// Sub-schemas within each other, `$ref` included, each recursion once.
     pub(super) depth: usize,
 }
@@ -82,6 +84,7 @@ pub(super) fn inspect(root: &Value) -> Result<Shape, SchemaError> {
         expansion: 0,
         shape: Shape {
             recursive: false,
+            union: false,
             depth: 0,
         },
     };
@@ -213,6 +216,7 @@ impl<'s> Inspection<'s> {
 
     /// What is wrong with one sub-schema by itself, beyond the meta-schema.
     fn check(&mut self, at: &At<'_>, schema: &'s Map<String, Value>) -> Result<(), SchemaError> {
+        self.shape.union |= schema.contains_key("anyOf") || schema.contains_key("oneOf");
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         self.patterns
             .extend(patterns.into_iter().flat_map(Map::keys).map(String::as_str));

@@ -4,15 +4,16 @@
 use std::fmt;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     MAX_DEPTH,
     coerce::{self, Coercion},
-    explain, inspect,
+    explain,
+    inspect::{self, Shape},
     pointer::At,
     read::deeper_than,
-    wording::{self, Kind},
+    wording,
 };
 use crate::tool::{Reason, ToolError};
 
@@ -63,12 +64,7 @@ impl std::error::Error for SchemaError {}
 
 /// The schema of a tool's arguments.
 #[derive(Debug)]
-pub struct Parameters {
-    schema: Value,
-    validator: Validator,
-    /// Deepest arguments that the validator's recursion is given.
-    depth: usize,
-}
+pub struct Parameters(Compiled);
 
 impl Parameters {
     /// Bounds, closes and compiles a schema. The root must have `type: object`; if it says
@@ -80,55 +76,13 @@ impl Parameters {
     /// or 64 patterns; a `$ref` that is not local; a pattern that needs backtracking; a
     /// schema that no call could fit.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        inspect::bound(schema)?;
-        let mut schema = schema.clone();
-        let root = schema
-            .as_object_mut()
-            .filter(|map| map.get("type").is_some_and(|kind| kind == "object"))
-            .ok_or_else(|| {
-                SchemaError::new(
-                    &At::Root,
-                    "arguments are always an object; give the root `\"type\": \"object\"` and `properties`",
-                )
-            })?;
-        root.shift_remove("$id");
-        if !root.contains_key("additionalProperties") && !root.contains_key("unevaluatedProperties")
-        {
-            // Only `unevaluatedProperties` sees what a sub-schema in place declares.
-            let parts = [
-                "$ref",
-                "allOf",
-                "anyOf",
-                "oneOf",
-                "if",
-                "then",
-                "else",
-                "dependentSchemas",
-            ];
-            let closing = match parts.iter().any(|part| root.contains_key(*part)) {
-                true => "unevaluatedProperties",
-                false => "additionalProperties",
-            };
-            root.insert(closing.to_owned(), Value::Bool(false));
-        }
-        let shape = inspect::inspect(&schema)?;
-        let depth = if shape.recursive {
-            (MAX_STEPS / shape.depth.max(1)).min(MAX_DEPTH)
-        } else {
-            MAX_DEPTH
-        };
-        let validator = build(&schema)?;
-        Ok(Self {
-            schema,
-            validator,
-            depth,
-        })
+        Compiled::new(schema, close).map(Self)
     }
 
     /// The schema with its root closed, as models see it.
     #[must_use]
     pub fn schema(&self) -> &Value {
-        &self.schema
+        &self.0.schema
     }
 
     /// The arguments, where needed in the one reading that fits. What fits already comes
@@ -138,79 +92,70 @@ impl Parameters {
     ///
     /// Every failing field, at most 20 of them and never none; the first leads.
     pub fn accept(&self, arguments: Value) -> Result<Value, Vec<ToolError>> {
-        if deeper_than(&arguments, self.depth) {
+        let Compiled {
+            schema,
+            validator,
+            depth,
+            ..
+        } = &self.0;
+        if deeper_than(&arguments, *depth) {
             return Err(vec![
                 ToolError::new(
                     Reason::Schema,
-                    format!(
-                        "the arguments nest deeper than {} arrays and objects",
-                        self.depth
-                    ),
+                    format!("the arguments nest deeper than {depth} arrays and objects"),
                 )
                 .hint("send a flatter value, or the inner parts in further calls"),
             ]);
         }
-        let fits = self.validator.is_valid(&arguments);
+        let fits = validator.is_valid(&arguments);
         if fits && !coerce::has_whole_float(&arguments) {
             return Ok(arguments);
         }
         let mut coerced = arguments.clone();
-        Coercion::new(&self.schema, self.depth).arguments(&mut coerced);
-        if self.validator.is_valid(&coerced) {
+        Coercion::new(schema, *depth).arguments(&mut coerced);
+        if validator.is_valid(&coerced) {
             Ok(coerced)
         } else if fits {
             Ok(arguments)
         } else {
-            Err(explain::errors(&self.validator, &self.schema, &coerced))
+            Err(self.0.errors(&coerced))
         }
     }
 }
 
 /// The schema of a tool's value: checked, never coerced.
 #[derive(Debug)]
-pub struct OutputSchema {
-    schema: Value,
-    validator: Validator,
-    depth: usize,
-}
+pub struct OutputSchema(Compiled);
 
 impl OutputSchema {
-    /// Bounds and compiles a schema. The root must name a type.
+    /// Bounds and compiles a schema. The root must name a type; it is not closed.
     ///
     /// # Errors
     ///
     /// As for [`Parameters::compile`].
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        inspect::bound(schema)?;
-        let mut schema = schema.clone();
-        let root = schema.as_object_mut().filter(|map| map.contains_key("type")).ok_or_else(|| {
-            SchemaError::new(&At::Root, "clients refuse an output schema without a type; give the root `\"type\": \"object\"`")
-        })?;
-        root.shift_remove("$id");
-        let shape = inspect::inspect(&schema)?;
-        let depth = if shape.recursive {
-            (MAX_STEPS / shape.depth.max(1)).min(MAX_DEPTH)
-        } else {
-            MAX_DEPTH
+        let typed = |root: &mut Map<String, Value>| match root.contains_key("type") {
+            true => Ok(()),
+            false => Err(
+                "clients refuse an output schema without a type; give the root `\"type\": \"object\"`",
+            ),
         };
-        let validator = build(&schema)?;
-        Ok(Self {
-            schema,
-            validator,
-            depth,
-        })
+        Compiled::new(schema, typed).map(Self)
     }
 
     /// The schema, without a root `$id`.
     #[must_use]
     pub fn schema(&self) -> &Value {
-        &self.schema
+        &self.0.schema
     }
 
     /// Whether every value is an object: what some protocols ask of an output schema.
     #[must_use]
     pub fn is_object(&self) -> bool {
-        inspect::kinds(self.schema.as_object().unwrap_or(&serde_json::Map::new())) == [Kind::Object]
+        self.0
+            .schema
+            .get("type")
+            .is_some_and(|kind| kind == "object")
     }
 
     /// Whether a value fits.
@@ -219,26 +164,96 @@ impl OutputSchema {
     ///
     /// What does not fit, in at most three sentences, for the plugin's author.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        if deeper_than(value, self.depth) {
+        if deeper_than(value, self.0.depth) {
             return Err(format!(
                 "the value nests deeper than {} arrays and objects",
-                self.depth
+                self.0.depth
             ));
         }
-        if self.validator.is_valid(value) {
+        if self.0.validator.is_valid(value) {
             return Ok(());
         }
-        let errors = explain::errors(&self.validator, &self.schema, value);
+        let errors = self.0.errors(value);
         let said: Vec<_> = errors
-            .iter()
+            .into_iter()
             .take(3)
-            .map(|error| match (&error.field, &error.detail) {
-                (Some(field), Some(detail)) => format!("{field}: {detail}"),
-                (_, detail) => detail.clone().unwrap_or_default(),
-            })
+            .filter_map(|error| error.detail)
             .collect();
         Err(said.join("; "))
     }
+}
+
+/// What both have in common.
+#[derive(Debug)]
+struct Compiled {
+    schema: Value,
+    validator: Validator,
+    shape: Shape,
+    /// Deepest value that the validator's recursion is given.
+    depth: usize,
+}
+
+impl Compiled {
+    /// `root` checks and completes the root, or says why it is none.
+    fn new(
+        schema: &Value,
+        root: impl Fn(&mut Map<String, Value>) -> Result<(), &'static str>,
+    ) -> Result<Self, SchemaError> {
+        inspect::bound(schema)?;
+        let mut schema = schema.clone();
+        let map = schema
+            .as_object_mut()
+            .ok_or("a schema is an object; give the root `\"type\": \"object\"`");
+        map.and_then(|map| {
+            map.shift_remove("$id");
+            root(map)
+        })
+        .map_err(|said| SchemaError::new(&At::Root, said))?;
+        let shape = inspect::inspect(&schema)?;
+        let depth = match shape.recursive {
+            true => (MAX_STEPS / shape.depth.max(1)).min(MAX_DEPTH),
+            false => MAX_DEPTH,
+        };
+        let validator = build(&schema)?;
+        Ok(Self {
+            schema,
+            validator,
+            shape,
+            depth,
+        })
+    }
+
+    fn errors(&self, value: &Value) -> Vec<ToolError> {
+        explain::errors(&self.validator, &self.schema, self.shape, value)
+    }
+}
+
+/// The root of a tool's parameters: an object, and closed unless it says otherwise.
+fn close(root: &mut Map<String, Value>) -> Result<(), &'static str> {
+    if root.get("type").is_none_or(|kind| kind != "object") {
+        return Err(
+            "arguments are always an object; give the root `\"type\": \"object\"` and `properties`",
+        );
+    }
+    if !root.contains_key("additionalProperties") && !root.contains_key("unevaluatedProperties") {
+        // Only `unevaluatedProperties` sees what a sub-schema in place declares.
+        let parts = [
+            "$ref",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "if",
+            "then",
+            "else",
+            "dependentSchemas",
+        ];
+        let closing = match parts.iter().any(|part| root.contains_key(*part)) {
+            true => "unevaluatedProperties",
+            false => "additionalProperties",
+        };
+        root.insert(closing.to_owned(), Value::Bool(false));
+    }
+    Ok(())
 }
 
 /// How every schema of this room is compiled: one dialect, formats checked, patterns on

@@ -168,10 +168,7 @@ pub(super) fn in_words(message: &str, path: &str) -> (String, Option<String>) {
                 other if other.starts_with("struct ") || other == "a map" => "a table",
                 other => other,
             };
-            (
-                format!("{inside}{what}"),
-                Some(format!("write {expected}")),
-            )
+            (format!("{inside}{what}"), Some(format!("write {expected}")))
         }
         None => (format!("{inside}{message}"), None),
     }

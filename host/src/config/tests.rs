@@ -326,6 +326,39 @@ fn toolgates_own_folders_are_not_granted_through_links_or_code() {
 }
 
 #[test]
+fn toolgates_own_folders_may_lie_behind_links_themselves() {
+    let place = Place::new();
+    symlink(place.project.join("workspace"), place.own("data")).unwrap();
+    let text = place
+        .refusal("[plugins.files.grants]\nfs = [{ host = \"workspace/src\", mode = \"ro\" }]\n");
+    assert!(
+        text.contains("$P/workspace/src lies within Toolgate's own data folder"),
+        "{text}"
+    );
+
+    let place = Place::new();
+    fs::remove_dir(place.own("config")).unwrap();
+    symlink(place.project.join("workspace"), place.own("config")).unwrap();
+    let text =
+        place.refusal("[plugins.files.grants]\nfs = [{ host = \"workspace\", mode = \"rw\" }]\n");
+    assert!(
+        text.contains("own configuration folder $P/workspace"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_default_timeout_bows_to_the_operators_maximum() {
+    let place = Place::new();
+    let config = place.load("[host]\nmax_timeout = \"10s\"\n").unwrap();
+    assert_eq!(config.host.limits.timeout, Duration::from_secs(10));
+    assert_eq!(
+        config.plugin("files").limits.timeout,
+        Duration::from_secs(10)
+    );
+}
+
+#[test]
 fn without_a_file_the_working_folder_is_read_unless_it_holds_our_own() {
     let place = Place::new();
     let config = Config::load(&place.request()).unwrap();
@@ -539,6 +572,21 @@ mod trusted {
         fs::rename(place.project.join("workspace"), place.project.join("old")).unwrap();
         symlink(&elsewhere, place.project.join("workspace")).unwrap();
         assert!(said(&place, &place.request()).contains("leads elsewhere"));
+    }
+
+    #[test]
+    fn the_environment_moves_where_trust_is_recorded() {
+        let place = Place::new();
+        fs::write(place.project.join(FILE_NAME), READS).unwrap();
+        let elsewhere = place.own("elsewhere").display().to_string();
+        let moved = Request {
+            env: vec![("TOOLGATE_HOST_DATA_DIR".to_owned(), elsewhere)],
+            ..place.request()
+        };
+        trust(&moved);
+        assert_eq!(said(&place, &moved), "used");
+        assert!(place.own("elsewhere/trust").is_dir());
+        assert!(said(&place, &place.request()).contains("not trusted"));
     }
 
     /// A repository cannot bring its own record along.

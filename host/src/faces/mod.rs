@@ -1,13 +1,16 @@
 //! Text and protocols around a host: the only floor that prints, reads the command line
 //! or the environment.
 
+mod cli;
+
 use std::process::ExitCode;
 
-/// The program `toolgate`.
+/// The program `toolgate`. To be the whole of a `main`: it must run before there is a
+/// thread or a runtime.
 #[must_use]
 pub fn main() -> ExitCode {
     if let Some(code) = crate::process::run_child_if_asked() {
         return code;
     }
-    ExitCode::SUCCESS
+    cli::main()
 }

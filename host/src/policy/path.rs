@@ -194,4 +194,13 @@ mod tests {
         assert_eq!(out.absolute, ["/etc/passwd"]);
         assert!(out.relative.is_empty());
     }
+
+    /// What a deeper folder hides from an outer one is not reached through the outer one.
+    #[test]
+    fn the_deepest_folder_wins_unless_every_name_is_asked_for() {
+        let roots = [root("/x", "/a"), root("/y", "/a/b"), root("/x/b", "/z")];
+        assert_eq!(names("/a/b/c", &roots, Reach::Exact).absolute, ["/a/b/c"]);
+        let every = names("/a/b/c", &roots, Reach::Every).absolute;
+        assert!(every.contains(&"/z/c".to_owned()), "{every:?}");
+    }
 }

@@ -46,7 +46,10 @@ pub(super) fn job(
             if !grant.shell {
                 return Err(no_shell(grant));
             }
-            let argv = SHELL.iter().map(|&item| item.to_owned()).chain([text.clone()]);
+            let argv = SHELL
+                .iter()
+                .map(|&item| item.to_owned())
+                .chain([text.clone()]);
             (OsString::from(SHELL[0]), argv.collect())
         }
     };
@@ -68,9 +71,12 @@ pub(super) fn refusal(reason: &'static str, detail: impl Into<String>) -> ToolEr
 }
 
 pub(super) fn nul(field: impl Into<String>) -> ToolError {
-    ToolError::new(Reason::Arguments, "a NUL character cannot be handed to a program")
-        .field(field)
-        .hint("leave it out, or hand the bytes over in a file")
+    ToolError::new(
+        Reason::Arguments,
+        "a NUL character cannot be handed to a program",
+    )
+    .field(field)
+    .hint("leave it out, or hand the bytes over in a file")
 }
 
 fn no_shell(grant: &ProcessGrant) -> ToolError {
@@ -116,16 +122,29 @@ fn text(errno: i32) -> String {
 
 /// The system does not say which limit; the longest item does.
 fn too_long(job: &Job) -> ToolError {
-    let items = job.argv.iter().enumerate().map(|(at, item)| (format!("argv[{at}]"), item.len()));
-    let env = job.env.iter().map(|(name, value)| (format!("env.{name}"), name.len() + 1 + value.len()));
-    let (sum, longest) = items.chain(env).fold((0, (String::new(), 0)), |(sum, longest), item| {
-        (sum + item.1 + 1, if item.1 > longest.1 { item } else { longest })
-    });
-    let (field, bytes) = if job.argv.first().is_some_and(|name| name == SHELL[0]) && longest.0 == "argv[3]" {
-        ("command".to_owned(), longest.1)
-    } else {
-        longest
-    };
+    let items = job
+        .argv
+        .iter()
+        .enumerate()
+        .map(|(at, item)| (format!("argv[{at}]"), item.len()));
+    let env = job
+        .env
+        .iter()
+        .map(|(name, value)| (format!("env.{name}"), name.len() + 1 + value.len()));
+    let (sum, longest) = items
+        .chain(env)
+        .fold((0, (String::new(), 0)), |(sum, longest), item| {
+            (
+                sum + item.1 + 1,
+                if item.1 > longest.1 { item } else { longest },
+            )
+        });
+    let (field, bytes) =
+        if job.argv.first().is_some_and(|name| name == SHELL[0]) && longest.0 == "argv[3]" {
+            ("command".to_owned(), longest.1)
+        } else {
+            longest
+        };
     ToolError::new(
         Reason::Limit,
         format!(
@@ -135,4 +154,90 @@ fn too_long(job: &Job) -> ToolError {
     )
     .field(field)
     .hint("pass long text as `stdin`, or write it to a file and pass the file's name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(program: Program, shell: bool) -> (String, Option<String>) {
+        let grant = ProcessGrant {
+            programs: vec!["true".into()],
+            shell,
+            cwd: vec!["/".into()],
+            ..ProcessGrant::default()
+        };
+        let request = Request {
+            program,
+            cwd: None,
+            env: Vec::new(),
+            stdin: None,
+            timeout: std::time::Duration::from_secs(1),
+        };
+        let error = job(&grant, &[], &request).unwrap_err();
+        (error.reason.into_owned(), error.field)
+    }
+
+    fn argv(items: &[&str]) -> Program {
+        Program::Argv(items.iter().map(|&item| item.to_owned()).collect())
+    }
+
+    fn because(reason: &str, field: &str) -> (String, Option<String>) {
+        (reason.to_owned(), Some(field.to_owned()))
+    }
+
+    #[test]
+    fn a_line_needs_the_grant_of_a_shell() {
+        let line = |text: &str| Program::Shell(text.to_owned());
+        // A granted program at the beginning of the line is no grant of the line.
+        for text in ["true", "true; touch x", ""] {
+            assert_eq!(
+                refused(line(text), false),
+                because("unauthorized", "command")
+            );
+        }
+        assert_eq!(
+            refused(line("true\0"), true),
+            because("arguments", "command")
+        );
+    }
+
+    #[test]
+    fn arguments_that_no_program_can_have_are_errors() {
+        assert_eq!(refused(argv(&[]), false), because("arguments", "argv"));
+        assert_eq!(
+            refused(argv(&["", "x"]), false),
+            because("arguments", "argv")
+        );
+        assert_eq!(
+            refused(argv(&["true", "a\0b"]), false),
+            because("arguments", "argv[1]")
+        );
+        assert_eq!(
+            refused(argv(&["true\0"]), false),
+            because("arguments", "argv[0]")
+        );
+    }
+
+    #[test]
+    fn each_answer_of_the_system_has_its_reason() {
+        let job = Job {
+            program: "/bin/x".into(),
+            argv: vec!["x".into()],
+            env: Vec::new(),
+            cwd: "/".into(),
+            stdin: 0,
+        };
+        for (errno, reason) in [
+            (Errno::TOOBIG, "limit"),
+            (Errno::NOENT, "not_found"),
+            (Errno::ACCESS, "not_executable"),
+            (Errno::NOEXEC, "not_executable"),
+            (Errno::NOTDIR, "not_a_folder"),
+            (Errno::AGAIN, "unavailable"),
+            (Errno::IO, "internal"),
+        ] {
+            assert_eq!(not_executed(&job, errno.raw_os_error()).reason, reason);
+        }
+    }
 }

@@ -69,7 +69,9 @@ impl Capture {
             tail.drain(..continuation(&tail));
             let cut = self.total - (head.len() + tail.len()) as u64;
             captured.add(&head);
-            captured.text.push_str(&format!("\n[… {cut} bytes cut …]\n"));
+            captured
+                .text
+                .push_str(&format!("\n[… {cut} bytes cut …]\n"));
             captured.add(&tail);
         } else {
             head.append(&mut tail);
@@ -128,7 +130,11 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 /// How many bytes at the start end a character whose beginning was cut: 0 to 3.
 fn continuation(bytes: &[u8]) -> usize {
-    bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count()
+    bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| (0x80..0xC0).contains(*byte))
+        .count()
 }
 
 #[cfg(test)]
@@ -146,7 +152,10 @@ mod tests {
     #[test]
     fn what_fits_is_kept_whole() {
         let all = captured(10, &[b"01234", b"56789"]);
-        assert_eq!((all.text.as_str(), all.total_bytes, all.truncated), ("0123456789", 10, false));
+        assert_eq!(
+            (all.text.as_str(), all.total_bytes, all.truncated),
+            ("0123456789", 10, false)
+        );
     }
 
     #[test]
@@ -158,7 +167,9 @@ mod tests {
 
     #[test]
     fn any_size_of_pieces_gives_the_same() {
-        let text: Vec<u8> = (0..1000u32).flat_map(|n| n.to_string().into_bytes()).collect();
+        let text: Vec<u8> = (0..1000u32)
+            .flat_map(|n| n.to_string().into_bytes())
+            .collect();
         let whole = captured(101, &[&text]);
         for size in [1, 7, 50, 51, 52, 101, 999] {
             let pieces: Vec<&[u8]> = text.chunks(size).collect();
@@ -169,7 +180,10 @@ mod tests {
     #[test]
     fn no_cap_keeps_nothing_and_counts() {
         let none = captured(0, &[b"abc", b"d"]);
-        assert_eq!((none.text.trim(), none.total_bytes), ("[… 4 bytes cut …]", 4));
+        assert_eq!(
+            (none.text.trim(), none.total_bytes),
+            ("[… 4 bytes cut …]", 4)
+        );
     }
 
     #[test]
@@ -179,7 +193,11 @@ mod tests {
             let all = captured(cap, &["😀".repeat(20).as_bytes()]);
             assert!(!all.invalid_utf8, "cap {cap}: {}", all.text);
             let kept = all.text.matches('😀').count() as u64;
-            assert!(all.text.contains(&format!("{} bytes cut", 80 - 4 * kept)), "{}", all.text);
+            assert!(
+                all.text.contains(&format!("{} bytes cut", 80 - 4 * kept)),
+                "{}",
+                all.text
+            );
         }
     }
 
@@ -193,7 +211,10 @@ mod tests {
     fn invalid_bytes_are_marked() {
         for bytes in [&[0xFF, 0xFE][..], &[b'a', 0xC3], &[0xC4, 0xE3, 0xBA, 0xC3]] {
             let all = captured(100, &[bytes]);
-            assert!(all.invalid_utf8 && all.text.contains('\u{FFFD}'), "{bytes:?}");
+            assert!(
+                all.invalid_utf8 && all.text.contains('\u{FFFD}'),
+                "{bytes:?}"
+            );
         }
     }
 

@@ -5,7 +5,10 @@
 
 use std::{
     io::{self, Read as _, Write as _},
-    os::{fd::{AsFd as _, OwnedFd}, unix::net::UnixStream},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
     process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
@@ -31,8 +34,14 @@ pub(super) fn serve(mut socket: UnixStream, stdout: OwnedFd, stderr: OwnedFd) {
     let Ok(stdin) = stdin(&mut socket, job.stdin) else {
         return;
     };
+    Report::Starting.send(&socket);
     // A statement of its own: the command's builder holds ends of the pipes.
-    let spawned = job.command().stdin(stdin).stdout(stdout).stderr(stderr).spawn();
+    let spawned = job
+        .command()
+        .stdin(stdin)
+        .stdout(stdout)
+        .stderr(stderr)
+        .spawn();
     match spawned {
         Ok(child) => own(child, &socket),
         Err(error) => Report::not_started(&error).send(&socket),
@@ -58,7 +67,6 @@ fn stdin(socket: &mut UnixStream, length: u64) -> io::Result<Stdio> {
 
 fn own(mut child: Child, socket: &UnixStream) {
     let main = Pid::from_child(&child);
-    Report::Started { pid: main.as_raw_nonzero().get() }.send(socket);
     let mut kill_at = None;
     let end = loop {
         if let Some(end) = peek(main) {

@@ -11,8 +11,9 @@
 //! becomes a reaper. Elsewhere, and with [`Shim::None`], only the process group is ended:
 //! a descendant that left it lives on, and so does the group if the host is killed.
 //!
-//! What no shim can do: a command runs as the same user, so it could kill its shim, and
-//! programs of another user (set-uid) cannot be killed.
+//! What no shim can do: a command runs as the same user, so it could kill its shim (what
+//! is left in the shim's session is ended then, and the call fails), and programs of
+//! another user (set-uid) cannot be killed.
 
 mod admit;
 mod capture;
@@ -22,6 +23,8 @@ mod program;
 mod shim;
 mod supervisor;
 mod surroundings;
+#[cfg(target_os = "linux")]
+mod table;
 mod watch;
 mod wire;
 
@@ -164,6 +167,10 @@ impl Launcher {
 /// }
 /// ```
 #[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shim has no face above it: it is told by this argument alone"
+)]
 pub fn run_child_if_asked() -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != MARK {
         return None;
@@ -172,5 +179,9 @@ pub fn run_child_if_asked() -> Option<ExitCode> {
     let served = shim::serve().is_ok();
     #[cfg(not(target_os = "linux"))]
     let served = false;
-    Some(if served { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Some(if served {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

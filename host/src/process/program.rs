@@ -25,7 +25,10 @@ const LISTED: usize = 20;
 /// Never the request's own `PATH`: it would choose the program.
 pub(super) fn search_path<'a>(grant: &ProcessGrant, host_env: &'a [(String, String)]) -> &'a str {
     let granted = grant.env.iter().any(|name| name == "PATH");
-    let path = host_env.iter().rev().find(|(name, _)| granted && name == "PATH");
+    let path = host_env
+        .iter()
+        .rev()
+        .find(|(name, _)| granted && name == "PATH");
     path.map_or(DEFAULT_PATH, |(_, value)| value)
 }
 
@@ -65,7 +68,11 @@ pub(super) fn listed(granted: &[String]) -> String {
     }
     let first: Vec<&str> = granted.iter().take(LISTED).map(String::as_str).collect();
     let more = granted.len() - first.len();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more")
+    };
     first.join(", ") + &more
 }
 
@@ -89,14 +96,24 @@ fn locate(entry: &str, search: &str) -> Option<PathBuf> {
         return Some(entry.into());
     }
     // A relative path with a slash would mean another file in every folder.
-    if entry.contains('/') { None } else { lookup(entry, search) }
+    if entry.contains('/') {
+        None
+    } else {
+        lookup(entry, search)
+    }
 }
 
 /// The first executable file, as a shell would find it; else the first file at all.
 /// Relative folders of the search path are passed over: they would mean the workspace.
 fn lookup(name: &str, search: &str) -> Option<PathBuf> {
-    let folders = search.split(':').map(Path::new).filter(|folder| folder.is_absolute());
-    let files: Vec<_> = folders.map(|folder| folder.join(name)).filter(|path| path.is_file()).collect();
+    let folders = search
+        .split(':')
+        .map(Path::new)
+        .filter(|folder| folder.is_absolute());
+    let files: Vec<_> = folders
+        .map(|folder| folder.join(name))
+        .filter(|path| path.is_file())
+        .collect();
     let executable = files.iter().find(|path| is_executable(path));
     executable.or(files.first()).cloned()
 }
@@ -106,10 +123,17 @@ fn is_executable(path: &Path) -> bool {
 }
 
 fn missing(name: &str, search: &str) -> ToolError {
-    let place = if name.contains('/') { String::new() } else { format!(" in {search}") };
-    ToolError::new(Reason::NotFound, format!("there is no program `{name}`{place}"))
-        .field("argv[0]")
-        .hint("it is granted but not installed here: use another program")
+    let place = if name.contains('/') {
+        String::new()
+    } else {
+        format!(" in {search}")
+    };
+    ToolError::new(
+        Reason::NotFound,
+        format!("there is no program `{name}`{place}"),
+    )
+    .field("argv[0]")
+    .hint("it is granted but not installed here: use another program")
 }
 
 fn unauthorized(name: &str, granted: &[String]) -> ToolError {
@@ -123,3 +147,5 @@ fn unauthorized(name: &str, granted: &[String]) -> ToolError {
         ))
 }
 
+#[cfg(test)]
+mod tests;

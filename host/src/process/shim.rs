@@ -17,17 +17,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::{
-    signal::{SigSet, Signal as NixSignal},
-    signalfd::{SfdFlags, SignalFd},
-};
 use rustix::{
     fs::{FileType, MemfdFlags},
     process::{Pid, Signal, WaitOptions},
 };
+use signal_hook::consts::SIGCHLD;
 
 use super::{
-    GRACE,
+    GRACE, table,
     wire::{Job, Report, peek, readable},
 };
 
@@ -49,21 +46,26 @@ pub(super) fn serve() -> io::Result<()> {
     rustix::process::setsid()?;
     // What the host inherited without close-on-exec would go on to the command.
     close_fds::set_fds_cloexec(3, &[]);
-    // Blocked before anything runs, so that no child's end is missed. The standard
-    // library clears the mask of the commands that it starts.
-    let mut child_ends = SigSet::empty();
-    child_ends.add(NixSignal::SIGCHLD);
-    child_ends.thread_block()?;
-    let child_ends = SignalFd::with_flags(&child_ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let child_ends = child_ends()?;
 
     Report::Ready.send(&socket);
     let job = Job::receive(&mut socket)?;
     let stdin = stdin(&mut socket, job.stdin)?;
+    Report::Starting.send(&socket);
     match job.command().stdin(stdin).spawn() {
         Ok(child) => own(child, &socket, &child_ends),
         Err(error) => Report::not_started(&error).send(&socket),
     }
     Ok(())
+}
+
+/// Readable after a child has ended. The handler also replaces an ignored `SIGCHLD` that
+/// the host may have inherited: the system would bury the children itself, unseen.
+fn child_ends() -> io::Result<UnixStream> {
+    let (reader, writer) = UnixStream::pair()?;
+    reader.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(SIGCHLD, writer)?;
+    Ok(reader)
 }
 
 /// The host, at standard input. Anything else there means that a person typed the mark.
@@ -98,10 +100,8 @@ enum Phase {
 }
 
 /// Until nothing of the command is left.
-fn own(mut child: Child, socket: &UnixStream, child_ends: &SignalFd) {
+fn own(mut child: Child, socket: &UnixStream, mut child_ends: &UnixStream) {
     let main = Pid::from_child(&child);
-    Report::Started { pid: main.as_raw_nonzero().get() }.send(socket);
-
     let mut phase = Phase::Running;
     let mut ended = false;
     let mut leftovers: HashSet<Pid> = HashSet::new();
@@ -146,7 +146,7 @@ fn own(mut child: Child, socket: &UnixStream, child_ends: &SignalFd) {
             readable([child_ends.as_fd()], wait);
             false
         };
-        while let Ok(Some(_)) = child_ends.read_signal() {}
+        while child_ends.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
         if stop {
             end(main, &strays, Signal::TERM);
             phase = Phase::Terminating(Instant::now() + GRACE);
@@ -155,7 +155,10 @@ fn own(mut child: Child, socket: &UnixStream, child_ends: &SignalFd) {
     // Where the list of children cannot be read, this is what still works.
     let _ = rustix::process::kill_process_group(main, Signal::KILL);
     let _ = child.try_wait();
-    Report::Done { leftovers: u32::try_from(leftovers.len()).unwrap_or(u32::MAX) }.send(socket);
+    Report::Done {
+        leftovers: u32::try_from(leftovers.len()).unwrap_or(u32::MAX),
+    }
+    .send(socket);
 }
 
 /// Sends `signal` to the command's group and to the orphans that left it.
@@ -170,7 +173,11 @@ fn end(main: Pid, strays: &[Pid], signal: Signal) {
 fn reap(main: Pid) -> Vec<Pid> {
     let mut children = children();
     children.retain(|child| {
-        *child != main && matches!(rustix::process::waitpid(Some(*child), WaitOptions::NOHANG), Ok(None))
+        *child != main
+            && matches!(
+                rustix::process::waitpid(Some(*child), WaitOptions::NOHANG),
+                Ok(None)
+            )
     });
     children
 }
@@ -178,29 +185,10 @@ fn reap(main: Pid) -> Vec<Pid> {
 /// The list is exact: only this thread buries children.
 fn children() -> Vec<Pid> {
     match fs::read_to_string("/proc/thread-self/children") {
-        Ok(list) => list.split_whitespace().filter_map(pid).collect(),
+        Ok(list) => list.split_whitespace().filter_map(table::id).collect(),
         // A kernel built without the list.
-        Err(_) => children_by_parent(),
+        Err(_) => table::children(rustix::process::getpid()),
     }
-}
-
-fn children_by_parent() -> Vec<Pid> {
-    let own = rustix::process::getpid();
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let ids = processes.flatten().filter_map(|entry| pid(entry.file_name().to_str()?));
-    ids.filter(|id| parent(*id) == Some(own)).collect()
-}
-
-/// From `/proc/<id>/stat`: `id (name) state parent …`; a name may hold blanks and brackets.
-fn parent(id: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
-    pid(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?)
-}
-
-fn pid(text: &str) -> Option<Pid> {
-    Pid::from_raw(text.parse().ok()?)
 }
 
 #[cfg(test)]
@@ -209,9 +197,15 @@ mod tests {
 
     #[test]
     fn both_lists_know_a_child() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let id = Pid::from_child(&child);
-        let listed = (children().contains(&id), children_by_parent().contains(&id));
+        let listed = (
+            children().contains(&id),
+            table::children(rustix::process::getpid()).contains(&id),
+        );
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(listed, (true, true));

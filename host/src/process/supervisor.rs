@@ -14,9 +14,13 @@ use std::{
     time::Duration,
 };
 
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::unix::pipe::Receiver;
 
 use super::Shim;
+#[cfg(target_os = "linux")]
+use super::wire;
 use crate::tool::{Reason, ToolError};
 
 /// A supervisor and the host's ends of what connects them.
@@ -56,9 +60,15 @@ fn connect(shim: &Shim) -> io::Result<Started> {
 fn could_not_start(shim: &Shim, error: &io::Error) -> ToolError {
     use rustix::io::Errno;
     let busy = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
-    if busy.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error())) {
-        return ToolError::new(Reason::Unavailable, format!("the system has no room for a process: {error}"))
-            .hint("try again later, or run fewer commands at once");
+    if busy
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    {
+        return ToolError::new(
+            Reason::Unavailable,
+            format!("the system has no room for a process: {error}"),
+        )
+        .hint("try again later, or run fewer commands at once");
     }
     ToolError::new(
         Reason::Internal,
@@ -80,7 +90,12 @@ fn execute(_: &Shim, socket: UnixStream, stdout: OwnedFd, stderr: OwnedFd) -> io
 }
 
 #[cfg(target_os = "linux")]
-fn execute(shim: &Shim, socket: UnixStream, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Process> {
+fn execute(
+    shim: &Shim,
+    socket: UnixStream,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+) -> io::Result<Process> {
     let path = match shim {
         // Also right after the file was replaced or deleted by an update.
         Shim::CurrentExe => Path::new("/proc/self/exe"),
@@ -114,8 +129,7 @@ impl Process {
     pub(super) fn wake(&self) {
         #[cfg(target_os = "linux")]
         if let Self::Shim(Some(child)) = self {
-            let pid = rustix::process::Pid::from_child(child);
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::CONT);
+            let _ = kill_process(Pid::from_child(child), Signal::CONT);
         }
     }
 }
@@ -125,9 +139,11 @@ impl Drop for Process {
         self.wake();
         #[cfg(target_os = "linux")]
         if let Self::Shim(child) = self
-            && let Some(mut child) = child.take()
-            && !matches!(child.try_wait(), Ok(Some(_)))
+            && let Some(child) = child.take()
         {
+            if wire::peek(Pid::from_child(&child)).is_some() {
+                return bury(child);
+            }
             // A thread, since the runtime may be gone. Where there is room for none, the
             // shim still does its work and stays a zombie until the host ends.
             let _ = thread::Builder::new()
@@ -137,20 +153,45 @@ impl Drop for Process {
     }
 }
 
-/// A shim ends within its grace and its time to kill; twice that is enough for a busy
-/// machine. One that still lives serves nobody.
+/// Waits for a shim, which ends within its grace and its time to kill; twice that is
+/// enough for a busy machine. One that still lives serves nobody.
 #[cfg(target_os = "linux")]
 fn see_off(mut child: Child) {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
-        process::{Pid, PidfdFlags, pidfd_open},
+        process::{PidfdFlags, pidfd_open},
     };
     const PATIENCE: Duration = Duration::from_secs(3);
     if let Ok(handle) = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
         && let Ok(patience) = Timespec::try_from(PATIENCE)
-        && let Ok(0) = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&patience))
     {
-        let _ = child.kill();
+        let ended = || PollFd::new(&handle, PollFlags::IN);
+        if let Ok(0) = poll(&mut [ended()], Some(&patience)) {
+            let _ = child.kill();
+            let _ = poll(&mut [ended()], Some(&patience));
+        }
+    }
+    bury(child);
+}
+
+/// A shim that was killed leaves its command behind: what is in its session is ended. The
+/// shim's id, which is the session's, cannot have come to mean another one before the
+/// last line.
+#[cfg(target_os = "linux")]
+fn bury(mut child: Child) {
+    let shim = Pid::from_child(&child);
+    if let Some(wire::End::Signaled(_)) = wire::peek(shim) {
+        // Some may start others meanwhile; the number of rounds bounds the time.
+        for _ in 0..8 {
+            let mut rest = super::table::session(shim);
+            rest.retain(|process| *process != shim);
+            if rest.is_empty() {
+                break;
+            }
+            for process in rest {
+                let _ = kill_process(process, Signal::KILL);
+            }
+        }
     }
     let _ = child.wait();
 }

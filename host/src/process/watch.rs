@@ -5,8 +5,6 @@
 use std::{future::pending, time::Duration};
 
 use bytes::Bytes;
-use nix::sys::signal::Signal;
-use rustix::process::{Pid, kill_process_group};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe::Receiver},
@@ -59,7 +57,9 @@ pub(super) async fn run(
         stdout,
         stderr,
     } = started;
-    let header = job.encode().map_err(|error| internal(format!("the job cannot be sent: {error}")))?;
+    let header = job
+        .encode()
+        .map_err(|error| internal(format!("the job cannot be sent: {error}")))?;
     let begun = Instant::now();
     let (reports, sender) = socket.into_split();
     let mut reports = BufReader::new(reports).lines();
@@ -80,7 +80,7 @@ pub(super) async fn run(
             report = reports.next_line(), if listening => match report.ok().flatten() {
                 Some(text) => match serde_json::from_str(&text) {
                     Ok(Report::Ready) | Err(_) => {}
-                    Ok(Report::Started { pid }) => fate.group = Pid::from_raw(pid),
+                    Ok(Report::Starting) => fate.started = true,
                     Ok(Report::NotStarted { errno }) => return Err(admit::not_executed(job, errno)),
                     Ok(Report::Ended(end)) => {
                         fate.end = Some((end, begun.elapsed()));
@@ -94,9 +94,6 @@ pub(super) async fn run(
                 },
                 None => {
                     listening = false;
-                    if fate.leftovers.is_none() {
-                        fate.orphaned();
-                    }
                     deadline = None;
                     give_up = Some(Instant::now() + DRAIN);
                 }
@@ -163,41 +160,33 @@ fn internal(detail: impl Into<String>) -> ToolError {
 /// What is known of the command.
 #[derive(Debug, Default)]
 struct Fate {
-    group: Option<Pid>,
+    started: bool,
     end: Option<(End, Duration)>,
     timed_out: bool,
     leftovers: Option<u32>,
 }
 
 impl Fate {
-    /// The shim is gone without a last word: somebody killed it. What can still be ended
-    /// is the group, whose id was in use a moment ago.
-    fn orphaned(&self) {
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-
     fn ending(&self, begun: Instant) -> Result<(Ending, Duration), ToolError> {
         match self.end {
             _ if self.timed_out => Ok((Ending::TimedOut, begun.elapsed())),
             Some((End::Exited(code), elapsed)) => Ok((Ending::Exited(code), elapsed)),
             Some((End::Signaled(number), elapsed)) => Ok((signaled(number), elapsed)),
-            None if self.group.is_some() => Err(internal(
+            None if self.started => Err(internal(
                 "the command ran, but its shim was killed: how it ended is not known, and what it started may \
                  still run",
             )),
-            None => Err(internal("nothing was started: the shim of commands ended before it had begun")),
+            None => Err(internal(
+                "nothing was started: the shim of commands ended before it had begun",
+            )),
         }
     }
 }
 
 fn signaled(number: i32) -> Ending {
-    let name = Signal::try_from(number).map_or_else(
-        // Real-time signals have numbers only.
-        |_| format!("signal {number}"),
-        |signal| signal.as_str().to_owned(),
-    );
+    // Real-time signals have numbers only.
+    let name = signal_hook::low_level::signal_name(number)
+        .map_or_else(|| format!("signal {number}"), str::to_owned);
     Ending::Signaled {
         number: number.unsigned_abs(),
         name,

@@ -41,7 +41,9 @@ impl Job {
         let mut length = [0; 4];
         socket.read_exact(&mut length)?;
         let mut json = Vec::new();
-        socket.take(u32::from_le_bytes(length).into()).read_to_end(&mut json)?;
+        socket
+            .take(u32::from_le_bytes(length).into())
+            .read_to_end(&mut json)?;
         Ok(serde_json::from_slice(&json)?)
     }
 
@@ -65,8 +67,9 @@ impl Job {
 pub(super) enum Report {
     /// The program that was executed is a supervisor.
     Ready,
-    /// The command runs; its process id, which is its group's too.
-    Started { pid: i32 },
+    /// The command is executed next. Said before, since a command that kills its shim at
+    /// once would otherwise pass for one that never ran.
+    Starting,
     /// It could not be executed. The last report.
     NotStarted { errno: i32 },
     /// The program itself has ended.
@@ -109,7 +112,10 @@ pub(super) fn peek(pid: rustix::process::Pid) -> Option<End> {
 }
 
 /// Waits until `fds` have something to read, at most `timeout`; says for each whether.
-pub(super) fn readable<const N: usize>(fds: [BorrowedFd<'_>; N], timeout: Option<Duration>) -> [bool; N] {
+pub(super) fn readable<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    timeout: Option<Duration>,
+) -> [bool; N] {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());

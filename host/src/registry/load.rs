@@ -17,6 +17,7 @@ use super::{Loaded, Origin, Plugin, PluginTool, Source, Standard, serial::Serial
 use crate::{
     arguments::{OutputSchema, Parameters},
     config::PluginConfig,
+    policy::FsGrant,
     process::Launcher,
     runtime::{Capability, CodeCache, Component, Described, Engines, Sandbox, SandboxParts},
     tool::{Implementation, PluginName, ToolSpec},
@@ -158,6 +159,12 @@ impl Loader {
                 Capability::Http => true,
             })
             .collect();
+        let mut folders = grants.fs.clone();
+        for cwd in grants.process.iter().flat_map(|process| &process.cwd) {
+            if let Some(guest) = cwd.to_str() {
+                folders.push(FsGrant { host: cwd.clone(), guest: guest.to_owned(), writable: true });
+            }
+        }
         let may_call = if requested.contains(&Capability::Tools) {
             grants.tools.clone().into()
         } else {
@@ -198,6 +205,7 @@ impl Loader {
             component,
             sandbox: Arc::new(sandbox),
             shortfall,
+            folders,
             may_call,
             concurrency: config.max_concurrent.map(|calls| Arc::new(Semaphore::new(calls))),
             serial: self.serial_lock(name),

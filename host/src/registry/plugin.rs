@@ -27,6 +27,9 @@ pub struct Plugin {
     pub sandbox: Arc<Sandbox>,
     /// What it asked for and was not granted.
     pub shortfall: BTreeSet<Capability>,
+    /// Where its paths lie, for rules over arguments: its folders, then the working folders
+    /// of its commands. Relative paths resolve in the first.
+    pub folders: Vec<FsGrant>,
     /// The tools that it may call.
     pub may_call: Arc<[GlobMatcher]>,
     /// Its own bound on calls at once.
@@ -98,11 +101,11 @@ impl Target {
         }
     }
 
-    /// The plugin's folders; none for native tools.
+    /// Where its paths lie; nowhere for native tools.
     #[must_use]
     pub fn folders(&self) -> &[FsGrant] {
         match self {
-            Self::Plugin(tool) => tool.plugin.sandbox.folders(),
+            Self::Plugin(tool) => &tool.plugin.folders,
             Self::Native(_) => &[],
         }
     }

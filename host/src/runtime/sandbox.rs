@@ -177,22 +177,10 @@ impl Sandbox {
         })
     }
 
-    /// The plugin's folders, in the order of the grant.
-    #[must_use]
-    pub fn folders(&self) -> &[crate::policy::FsGrant] {
-        &self.grants.fs
-    }
-
     /// Whether the plugin asked for it: without that, a grant gives nothing.
     #[must_use]
     pub fn requests(&self, capability: Capability) -> bool {
         self.requested.contains(&capability)
-    }
-
-    /// Whether this plugin may call that tool at all; the caller's rights bind as well.
-    #[must_use]
-    pub fn may_call(&self, tool: &str) -> bool {
-        self.grants.tools.iter().any(|glob| glob.is_match(tool))
     }
 
     /// The folders were opened once, so a call only clones handles.

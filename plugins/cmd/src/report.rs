@@ -60,7 +60,10 @@ pub(crate) fn report(done: Finished, timeout: Duration) -> Result<Report, Failur
         exit_code,
         signal,
         truncated: done.stdout.truncated || done.stderr.truncated || done.combined.truncated,
-        total_bytes: done.stdout.total_bytes.saturating_add(done.stderr.total_bytes),
+        total_bytes: done
+            .stdout
+            .total_bytes
+            .saturating_add(done.stderr.total_bytes),
         stdout: done.stdout.text,
         stderr: done.stderr.text,
         output: done.combined.text,
@@ -99,7 +102,11 @@ fn signaled(signal: &str) -> ToolError {
 fn note(done: &Finished) -> Option<String> {
     let mut notes = Vec::new();
     if done.leftovers > 0 {
-        let what = if done.leftovers == 1 { "1 process" } else { &format!("{} processes", done.leftovers) };
+        let what = if done.leftovers == 1 {
+            "1 process"
+        } else {
+            &format!("{} processes", done.leftovers)
+        };
         notes.push(format!(
             "{what} left running by the command were killed: nothing that a command starts outlives it"
         ));

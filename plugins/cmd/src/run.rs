@@ -102,7 +102,9 @@ fn timeout_ms(asked: Option<f64>, remaining_ms: u64) -> Result<u64, ToolError> {
     };
     let asked = u64::try_from(asked.as_millis()).unwrap_or(u64::MAX);
     // A call that has little time left gives the command half of it.
-    let left = remaining_ms.saturating_sub(RESERVE_MS).max(remaining_ms / 2);
+    let left = remaining_ms
+        .saturating_sub(RESERVE_MS)
+        .max(remaining_ms / 2);
     Ok(asked.min(left).max(1))
 }
 

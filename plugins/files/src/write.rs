@@ -12,18 +12,16 @@ use crate::{
     place::{Folders, Place},
 };
 
+// No doc comments on the variants: with them the schema is a `oneOf`, whose errors say less
+// than those of an `enum`.
 #[arguments]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
-    /// Replace the whole file, or create it.
     #[default]
     Overwrite,
-    /// Add at the end, or create it.
     Append,
-    /// Add before line `line` of an existing file.
     Insert,
-    /// Create it; fails if it exists.
     Create,
 }
 
@@ -34,6 +32,7 @@ pub(crate) struct Write {
     path: String,
     /// The text, at most 8 MiB. May be empty.
     content: String,
+    /// `overwrite` replaces the whole file or creates it; `append` adds at its end or creates it; `insert` adds before line `line` of an existing file; `create` fails if it exists.
     #[serde(default)]
     mode: Mode,
     /// For `insert` only: the line, counted from 1, before which the text goes. One more than the file has lines means the end.

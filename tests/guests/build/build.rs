@@ -1,6 +1,8 @@
 //! Compiles the test guests.
 
-use std::process::ExitCode;
+mod many_memories;
+
+use std::{error::Error, fs, path::Path, process::ExitCode};
 
 use toolgate_guest_build::Guests;
 
@@ -9,13 +11,20 @@ fn main() -> ExitCode {
     let guests = Guests {
         packages: &["toolgate-test-guests"],
         examples: true,
-        names: &["probe"],
+        names: &["probe", "relay", "keeper", "hostile"],
     };
-    match guests.build() {
+    match guests.build().map_err(Into::into).and_then(|()| by_hand()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {error:?}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The fixtures that no compiler makes.
+fn by_hand() -> Result<(), Box<dyn Error>> {
+    let out = std::env::var("OUT_DIR")?;
+    fs::write(Path::new(&out).join("memories.wasm"), many_memories::component(8)?)?;
+    Ok(())
 }

@@ -90,7 +90,71 @@ fn media(args: Media) -> Result<Output, ToolError> {
     Ok(Output::new(&args.mark).with_block("text/plain", Some(args.mark.clone()), args.mark.into_bytes()))
 }
 
+/// Panics.
+#[tool(parallel_safe)]
+fn trap() -> Result<(), ToolError> {
+    panic!("as asked")
+}
+
+#[arguments]
+struct Everything {
+    required: String,
+    count: Option<i64>,
+    ratio: Option<f64>,
+    flag: Option<bool>,
+    #[schemars(range(min = 1, max = 10))]
+    small: Option<u32>,
+    #[schemars(regex(pattern = "^[a-z]+$"))]
+    word: Option<String>,
+    #[schemars(schema_with = "duration")]
+    wait: Option<f64>,
+    mode: Option<Mode>,
+    list: Option<Vec<Item>>,
+    object: Option<Item>,
+}
+
+#[arguments]
+#[derive(toolgate_sdk::serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Fast,
+    Slow,
+}
+
+#[arguments]
+#[derive(toolgate_sdk::serde::Serialize)]
+struct Item {
+    old: String,
+}
+
+fn duration(_: &mut toolgate_sdk::schemars::SchemaGenerator) -> toolgate_sdk::schemars::Schema {
+    toolgate_sdk::schemars::json_schema!({ "type": "number", "format": "duration" })
+}
+
+/// Gives back what reached it.
+#[tool(parallel_safe)]
+fn everything(args: Everything) -> Result<serde_json::Value, ToolError> {
+    Ok(serde_json::json!({
+        "required": args.required,
+        "count": args.count,
+        "ratio": args.ratio,
+        "flag": args.flag,
+        "small": args.small,
+        "word": args.word,
+        "wait": args.wait,
+        "mode": args.mode,
+        "list": args.list,
+        "object": args.object,
+    }))
+}
+
+/// Promises text and gives a number.
+#[tool(parallel_safe)]
+fn nothing() -> Result<(), ToolError> {
+    Ok(())
+}
+
 plugin! {
     name: "probe",
-    tools: [echo, sleep_parallel, sleep_alone, answer, fail, context, media],
+    tools: [echo, sleep_parallel, sleep_alone, answer, fail, context, media, trap, everything, nothing],
 }

@@ -287,6 +287,17 @@ fn of_a_union_the_branch_that_was_meant_speaks() {
         Some("send one of \"add\", \"neg\"")
     );
 
+    // The branch that its own tag names, though another has fewer faults.
+    let number = json!({"type": "integer"});
+    let uneven = p(json!({"oneOf": [
+        {"type": "object", "properties": {"kind": {"const": "stop"}}},
+        {"type": "object", "properties": {"kind": {"const": "go"}, "x": number, "y": number}}
+    ]}));
+    assert_eq!(
+        faults(&uneven, &json!({"p": {"kind": "go", "x": "a", "y": "b"}})),
+        ["p.x type", "p.y type"]
+    );
+
     let documented = p(json!({"oneOf": [{"const": "a", "description": "A"}, {"const": "b"}]}));
     let error = only(&documented, &json!({"p": "c"}));
     assert_eq!(
@@ -339,6 +350,18 @@ fn errors_stay_small_and_say_no_half_characters() {
             }
         }
     }
+}
+
+#[test]
+fn of_very_many_faults_only_the_first_is_held() {
+    let list = |items: Value| properties(&json!({"p": {"type": "array", "items": items}}));
+    let many = json!({"p": vec![json!("x"); 300_000]});
+    assert_eq!(
+        faults(&list(json!({"type": "integer"})), &many),
+        ["p[0] type"]
+    );
+    let union = json!({"anyOf": [{"type": "integer"}, {"type": "null"}]});
+    assert_eq!(faults(&list(union), &many), ["- schema"]);
 }
 
 proptest! {

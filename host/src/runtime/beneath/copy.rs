@@ -66,7 +66,7 @@ fn open(source: &Place<'_>) -> Result<(File, u32), FileError> {
         .map_err(|error| source.failed(&error))?;
     let found = file.metadata().map_err(|error| source.failed(&error))?;
     if found.is_file() {
-        Ok((file, found.mode() & 0o777))
+        Ok((file, found.mode()))
     } else {
         Err(source.refused(refusal(found.file_type())))
     }

@@ -26,7 +26,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Entry {
     pub(super) parent: Dir,
     pub(super) name: PathBuf,
-    /// Permission bits of the regular file that has the name now.
+    /// Mode of the regular file that has the name now.
     pub(super) mode: Option<u32>,
 }
 
@@ -95,7 +95,7 @@ impl Place<'_> {
             }
             let kind = found.file_type();
             if kind.is_file() {
-                let mode = Some(found.mode() & 0o777);
+                let mode = Some(found.mode());
                 return Ok(Entry { parent, name, mode });
             }
             if !kind.is_symlink() {

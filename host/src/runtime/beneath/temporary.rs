@@ -25,7 +25,7 @@ pub(super) struct Temporary<'a> {
 
 impl<'a> Temporary<'a> {
     /// Beside the entry, so that the rename stays on one disk. `mode` is what the file
-    /// shall have in the end; without, it gets that of any new file.
+    /// shall have in the end (permission bits count); without, it gets that of any new file.
     pub(super) fn beside(entry: &'a Entry, mode: Option<u32>) -> io::Result<Self> {
         // 64 random bits: `create_new` makes a clash an error, not an overwrite.
         let name = format!(
@@ -45,7 +45,8 @@ impl<'a> Temporary<'a> {
             placed: false,
         };
         if let Some(mode) = mode {
-            // The umask does not bind `fchmod`, so the bits come out exactly.
+            // The umask does not bind `fchmod`, so the bits come out exactly. Setuid,
+            // setgid and sticky go: the content is not what somebody gave them to.
             fchmod(&made.file, Mode::from_raw_mode(mode & 0o777))?;
         }
         Ok(made)

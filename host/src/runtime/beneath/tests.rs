@@ -11,7 +11,7 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
-use super::{Code, FileError, Roots};
+use super::{Code, FileError, Roots, temporary::Temporary};
 use crate::policy::FsGrant;
 
 /// A writable folder `/w`, a read-only one `/ro`, and a folder outside both.
@@ -275,6 +275,19 @@ fn create_new_and_no_overwrite_touch_nothing_that_is_there() {
     assert_eq!((bench.tree(), bench.text("w/a")), (before, "a".into()));
     bench.roots.replace("/w/new", b"new", true, false).unwrap();
     assert_eq!(bench.text("w/new"), "new");
+}
+
+#[test]
+fn a_name_taken_in_the_last_moment_is_not_replaced() {
+    let bench = Bench::new();
+    let place = bench.roots.target("/w/a").unwrap();
+    let entry = place.entry(false, false).unwrap();
+    let new = Temporary::beside(&entry, None).unwrap();
+    bench.put("w/a", "theirs", 0o644);
+    let error = new.put(&entry.name, true).unwrap_err();
+    assert_eq!(place.failed(&error).code, Code::Exists);
+    assert_eq!(bench.text("w/a"), "theirs");
+    assert_eq!(fs::read_dir(bench.at("w")).unwrap().count(), 1);
 }
 
 #[test]

@@ -47,7 +47,10 @@ fn one_of_command_and_argv() {
     let both = asked(json!({"command": "ls", "argv": ["ls"]})).unwrap_err();
     assert_eq!(both.reason, "arguments");
     let neither = asked(json!({})).unwrap_err();
-    assert_eq!((neither.reason.as_str(), neither.field.as_deref()), ("required", Some("command")));
+    assert_eq!(
+        (neither.reason.as_str(), neither.field.as_deref()),
+        ("required", Some("command"))
+    );
     let line = asked(json!({"command": ""})).unwrap().program;
     assert!(matches!(line, Program::Shell(text) if text.is_empty()));
     let argv = asked(json!({"argv": ["ls", ""]})).unwrap().program;
@@ -117,15 +120,25 @@ fn a_timeout_is_a_failure_that_names_the_time() {
     let call = arguments(json!({"command": "x", "timeout": 1}));
     let failure = run(call, LONG, |_| Ok(finished(Ending::TimedOut))).unwrap_err();
     assert_eq!(failure.error.reason, "timeout");
-    assert_eq!(failure.error.detail.unwrap(), "command ran past 1 s and was killed");
+    assert_eq!(
+        failure.error.detail.unwrap(),
+        "command ran past 1 s and was killed"
+    );
     let value: Value = serde_json::from_str(&failure.value.unwrap()).unwrap();
-    assert_eq!((&value["status"], &value["output"]), (&json!("timeout"), &json!("outerror")));
+    assert_eq!(
+        (&value["status"], &value["output"]),
+        (&json!("timeout"), &json!("outerror"))
+    );
 }
 
 #[test]
 fn what_could_not_start_comes_back_as_it_is() {
     let call = arguments(json!({"argv": ["rm"]}));
-    let refused = || ToolError::new("unauthorized", "no").field("argv[0]").hint("granted: ls");
+    let refused = || {
+        ToolError::new("unauthorized", "no")
+            .field("argv[0]")
+            .hint("granted: ls")
+    };
     let failure = run(call, LONG, |_| Err(refused())).unwrap_err();
     assert_eq!(failure.error.reason, "unauthorized");
     assert_eq!(failure.error.hint.as_deref(), Some("granted: ls"));
@@ -139,7 +152,10 @@ fn what_the_host_did_is_noted() {
     done.stdout.truncated = true;
     done.stderr.invalid_utf8 = true;
     let value = ended(done).unwrap();
-    assert_eq!((&value["leftovers"], &value["truncated"]), (&json!(2), &json!(true)));
+    assert_eq!(
+        (&value["leftovers"], &value["truncated"]),
+        (&json!(2), &json!(true))
+    );
     let note = value["note"].as_str().unwrap();
     for word in ["2 processes", "cut", "UTF-8"] {
         assert!(note.contains(word), "{note}");
@@ -151,15 +167,36 @@ fn the_schema_is_the_one_that_rules_and_coercion_rely_on() {
     let tool = cmd_run::definition();
     let schema: Value = serde_json::from_str(&tool.parameters).unwrap();
     let properties = &schema["properties"];
-    assert_eq!((&properties["command"]["type"], &properties["command"]["format"]), (&json!("string"), &json!("shell-command")));
-    assert_eq!((&properties["argv"]["type"], &properties["argv"]["minItems"]), (&json!("array"), &json!(1)));
+    assert_eq!(
+        (
+            &properties["command"]["type"],
+            &properties["command"]["format"]
+        ),
+        (&json!("string"), &json!("shell-command"))
+    );
+    assert_eq!(
+        (&properties["argv"]["type"], &properties["argv"]["minItems"]),
+        (&json!("array"), &json!(1))
+    );
     let timeout = &properties["timeout"];
-    assert_eq!((&timeout["type"], &timeout["format"]), (&json!("number"), &json!("duration")));
-    assert_eq!((&timeout["exclusiveMinimum"], &timeout["maximum"]), (&json!(0), &json!(600)));
-    assert_eq!(properties["env"]["additionalProperties"], json!({"type": "string"}));
+    assert_eq!(
+        (&timeout["type"], &timeout["format"]),
+        (&json!("number"), &json!("duration"))
+    );
+    assert_eq!(
+        (&timeout["exclusiveMinimum"], &timeout["maximum"]),
+        (&json!(0), &json!(600))
+    );
+    assert_eq!(
+        properties["env"]["additionalProperties"],
+        json!({"type": "string"})
+    );
     assert_eq!(schema.get("required"), None);
     assert_eq!(schema["additionalProperties"], json!(false));
     assert_eq!(tool.timeout_ms, Some(LONG));
     assert!(!tool.parallel_safe);
-    assert_eq!((tool.hints.destructive, tool.hints.open_world), (Some(true), Some(true)));
+    assert_eq!(
+        (tool.hints.destructive, tool.hints.open_world),
+        (Some(true), Some(true))
+    );
 }

@@ -199,7 +199,7 @@ fn what_cannot_be_edited() {
 
 #[test]
 fn any_cut_of_a_text_with_wide_characters_is_safe() {
-    let text = "é—😀\r\n".repeat(4);
+    let text = "é—😀\r\n".repeat(2);
     for start in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
         for end in (start + 1..=text.len()).filter(|at| text.is_char_boundary(*at)) {
             drop(edited(&text, vec![all(&text[start..end], "x")]));

@@ -116,6 +116,8 @@ fn links_inside_lead_where_the_system_leads() {
 fn git_and_read_only_are_not_written() {
     let tree = Tree::new(&[("w/.git/config", ""), ("ro/a", "")]);
     tree.link(".git/hooks", "w/innocent");
+    tree.put("w/worktree/a", "");
+    tree.link("../elsewhere", "w/worktree/.git");
     let folders = tree.folders();
     let writable = |said: &str| folders.writable(&folders.place("path", said).unwrap(), true);
     for said in [
@@ -125,6 +127,7 @@ fn git_and_read_only_are_not_written() {
         "new/.git/config",
         "innocent/pre-commit",
         ".git /x",
+        "worktree/.git/config",
     ] {
         refused(writable(said), "unauthorized");
     }

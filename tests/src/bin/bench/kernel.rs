@@ -1,0 +1,97 @@
+//! The whole way of a call through a host: rules, validation, a fresh instance, events,
+//! and the audit log in a file.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::bail;
+use toolgate::{
+    Host, HostBuilder,
+    config::{Config, Dirs, Request},
+    dispatch::{Scope, Subscription},
+    registry::Standard,
+    tool::{Batch, ToolCall, ToolResult},
+};
+
+/// Rules as a careful operator writes them: some globs, a condition, an exception.
+const RULES: &str = r#"
+[host]
+max_concurrent_calls = 256
+
+[plugins.relay.grants]
+tools = ["*"]
+
+[principals.assistant]
+kind = "agent"
+allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "spin"]
+deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
+"#;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Watching {
+    pub(crate) audit: bool,
+}
+
+pub(crate) struct Kernel {
+    host: Host,
+    scope: Scope,
+}
+
+impl Kernel {
+    /// `root` holds its configuration, audit log and, in `code`, its compiled code.
+    pub(crate) async fn start(root: &Path, plugins: Vec<Standard>, watching: Watching) -> anyhow::Result<Self> {
+        fs::create_dir_all(root)?;
+        let file = root.join("toolgate.toml");
+        fs::write(&file, RULES)?;
+        let config = Config::load(&Request {
+            explicit: Some(file),
+            start: root.to_owned(),
+            env: Vec::new(),
+            dirs: Dirs { config: root.join("config"), data: root.join("data"), cache: root.join("cache") },
+        });
+        let config = config.map_err(|error| anyhow::anyhow!("{error}"))?;
+        let mut builder = HostBuilder::new(config).standard(plugins).code_cache(Some(root.join("code")));
+        if !watching.audit {
+            builder = builder.without_audit();
+        }
+        let host = builder.build().await?;
+        if let Some(principal) = host.principal("assistant") {
+            let scope = Scope::new(principal);
+            return Ok(Self { host, scope });
+        }
+        bail!("the configuration lost its principal")
+    }
+
+    pub(crate) fn subscribe(&self) -> Subscription {
+        self.host.dispatcher().events().subscribe()
+    }
+
+    pub(crate) async fn batch(&self, calls: Vec<ToolCall>) -> anyhow::Result<Vec<ToolResult>> {
+        let results = self.host.run(self.scope.clone(), Batch { calls, cut: false }).await;
+        match results.iter().find(|result| !result.success()) {
+            Some(failed) => bail!("{} failed: {}", failed.name, failed.text),
+            None => Ok(results),
+        }
+    }
+
+    /// One call, as text of a model.
+    pub(crate) async fn call(&self, tool: &str, arguments: &str) -> anyhow::Result<()> {
+        self.batch(vec![ToolCall::new(tool, arguments)]).await.map(drop)
+    }
+
+    /// A call that has to be stopped at its limit.
+    pub(crate) async fn stopped(&self, limit: Duration, tool: &str) -> anyhow::Result<()> {
+        let mut scope = self.scope.clone();
+        scope.deadline = Some(Instant::now() + limit);
+        let calls = vec![ToolCall::new(tool, "{}")];
+        let results = self.host.run(scope, Batch { calls, cut: false }).await;
+        let failure = results.first().and_then(|result| result.outcome.as_ref().err());
+        match failure.map(|failure| failure.kind.as_str()) {
+            Some("timeout") => Ok(()),
+            other => bail!("{tool} ended with {other:?}"),
+        }
+    }
+}
