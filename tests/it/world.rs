@@ -15,7 +15,6 @@ use toolgate::{
     dispatch::{Event, EventKind, Scope, Subscription},
     ports::{Approver, Console, Decision, NativeTool, Question},
     process::Shim,
-    registry::Standard,
     tool::{Batch, RawArguments, ToolCall, ToolResult},
 };
 
@@ -98,7 +97,17 @@ impl Maker {
     pub(crate) async fn start(self) -> World {
         let root = self.folder.path().canonicalize().unwrap();
         let workspace = self.workspace();
+        // The test plugins come the way that any plugin comes: from the plugin folder.
+        let plugins = root.join("plugins");
+        fs::create_dir_all(&plugins).unwrap();
+        for (name, bytes) in test_plugins() {
+            fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();
+        }
         let config = self.config.replace("{workspace}", workspace.to_str().unwrap());
+        let config = match config.split_once("[host]\n") {
+            Some((before, after)) => format!("{before}[host]\nplugin_dir = \"plugins\"\n{after}"),
+            None => format!("[host]\nplugin_dir = \"plugins\"\n{config}"),
+        };
         let file = root.join("toolgate.toml");
         fs::write(&file, config).unwrap();
         let request = Request {
@@ -113,7 +122,6 @@ impl Maker {
         };
         let config = Config::load(&request).unwrap_or_else(|error| panic!("{error}"));
         let mut builder = HostBuilder::new(config)
-            .standard(plugins())
             .code_cache(Some(code_cache()))
             .shim(Shim::Path(PROGRAM.into()))
             .host_env(self.host_env);
@@ -130,6 +138,9 @@ impl Maker {
             builder = builder.without_audit();
         }
         let host = builder.build().await.unwrap();
+        for (name, entry) in host.catalog().plugins() {
+            assert!(entry.plugin.is_some(), "{name}: {:?}", entry.problems);
+        }
         World { host, workspace, folder: self.folder }
     }
 }
@@ -140,16 +151,14 @@ pub(crate) fn soak(tenth: usize) -> usize {
     if std::env::var_os("TOOLGATE_SOAK").is_some() { tenth * 10 } else { tenth }
 }
 
-pub(crate) fn plugins() -> Vec<Standard> {
+fn test_plugins() -> [(&'static str, &'static [u8]); 5] {
     use toolgate_test_guest_bytes as test;
-    vec![
-        Standard { name: "files", bytes: toolgate_guests::FILES },
-        Standard { name: "cmd", bytes: toolgate_guests::CMD },
-        Standard { name: "probe", bytes: test::PROBE },
-        Standard { name: "relay", bytes: test::RELAY },
-        Standard { name: "keeper", bytes: test::KEEPER },
-        Standard { name: "hostile", bytes: test::HOSTILE },
-        Standard { name: "memories", bytes: test::MEMORIES },
+    [
+        ("probe", test::PROBE),
+        ("relay", test::RELAY),
+        ("keeper", test::KEEPER),
+        ("hostile", test::HOSTILE),
+        ("memories", test::MEMORIES),
     ]
 }
 

@@ -229,7 +229,9 @@ impl<'s> Inspection<'s> {
             ));
         }
         let kinds = kinds(schema);
-        if let Some(default) = schema.get("default").filter(|value| !fits(&kinds, value)) {
+        // `null` says "none", as generators of schemas write it: a call's `null` is absent too.
+        let default = schema.get("default").filter(|value| !value.is_null());
+        if let Some(default) = default.filter(|value| !fits(&kinds, value)) {
             return Err(SchemaError::new(
                 &At::Key(at, "default"),
                 format!(

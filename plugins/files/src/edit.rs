@@ -164,7 +164,8 @@ fn spans(text: &Text<'_>, edit: &Replacement) -> Result<Vec<Span>, (&'static str
     if edit.old == edit.new {
         return Err((
             "new",
-            ToolError::new("unchanged", "`old` and `new` are the same"),
+            ToolError::new("unchanged", "`old` and `new` are the same")
+                .hint("leave this edit out, or say in `new` what shall stand there"),
         ));
     }
     if edit.replace_all {

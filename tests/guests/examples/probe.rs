@@ -106,6 +106,7 @@ struct Everything {
     small: Option<u32>,
     #[schemars(regex(pattern = "^[a-z]+$"))]
     word: Option<String>,
+    #[serde(default)]
     #[schemars(schema_with = "duration")]
     wait: Option<f64>,
     mode: Option<Mode>,

@@ -146,6 +146,7 @@ fn the_mistakes_have_their_right_form() {
         json!({"type": "object", "required": ["x1"], "patternProperties": {"^x": {}}}),
         properties(&json!({"p": {"type": "array", "items": {"enum": ["a"]}}})),
         properties(&json!({"p": {"type": ["integer", "null"], "default": null}})),
+        properties(&json!({"p": {"type": "integer", "default": null}})),
         properties(
             &json!({"p": {"type": "number", "default": 1}, "q": {"type": "integer", "default": 2.0}}),
         ),

@@ -266,7 +266,13 @@ impl<'t> Reader<'t> {
 
     fn no_json(&self, error: &serde_json::Error) -> BatchFileError {
         let wrong = BatchFileError::new(format!("this is no JSON: {}", reason(error)));
-        let at = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
+        // The reader counts bytes.
+        let line = self.text.split('\n').nth(error.line().saturating_sub(1));
+        let start = line.map(|line| line.floor_char_boundary(error.column().saturating_sub(1)));
+        let column = line
+            .zip(start)
+            .map(|(line, start)| line[..start].chars().count() + 1);
+        let at = column.map(|column| (error.line().max(1), column));
         BatchFileError { at, ..wrong }
     }
 }

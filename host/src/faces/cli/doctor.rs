@@ -12,12 +12,7 @@ use std::{
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
-use super::{
-    context::Context,
-    exit::Exit,
-    output::{Tone, cell},
-    problem::Problem,
-};
+use super::{context::Context, exit::Exit, output::Tone, problem::Problem};
 use crate::{
     Host,
     config::{Config, PluginConfig},
@@ -70,26 +65,18 @@ fn show(cx: &Context<'_>, lines: &[Line]) -> Result<Exit, Problem> {
     if cx.out.wants_json() {
         cx.out.json(lines)?;
     } else {
-        let rows: Vec<_> = lines
-            .iter()
-            .map(|line| {
-                let (word, tone) = match line.health {
-                    Health::Ok => ("ok", Tone::Good),
-                    Health::Warn => ("warn", Tone::Warning),
-                    Health::Fail => ("fail", Tone::Bad),
-                };
-                let hint = line
-                    .hint
-                    .as_ref()
-                    .map_or_else(String::new, |hint| format!(" → {hint}"));
-                vec![
-                    cell(word).tone(tone),
-                    cell(&line.what).tone(Tone::Strong),
-                    cell(&format!("{}{hint}", line.detail)),
-                ]
-            })
-            .collect();
-        cx.out.table(&["", "what", "finding"], &rows)?;
+        for line in lines {
+            let (word, tone) = match line.health {
+                Health::Ok => ("ok  ", Tone::Good),
+                Health::Warn => ("warn", Tone::Warning),
+                Health::Fail => ("fail", Tone::Bad),
+            };
+            cx.out
+                .toned(tone, &format!("{word}  {}: {}", line.what, line.detail))?;
+            if let Some(hint) = &line.hint {
+                cx.out.line(&format!("      hint: {hint}"))?;
+            }
+        }
     }
     Ok(if failed { Exit::Failed } else { Exit::Ok })
 }

@@ -37,19 +37,13 @@ pub(super) fn show(out: &Output, results: &[ToolResult], elapsed: Duration) -> R
             out.line(&format!("    {line}"))?;
         }
     }
-    let failed = results.iter().filter(|result| !result.success()).count();
     let mode = if results.iter().any(|result| result.parallel) {
         let sum = results.iter().map(|result| result.elapsed).sum();
         format!(", in parallel (their times add up to {})", time(sum))
     } else {
         String::new()
     };
-    let tally = match (results.len(), failed) {
-        (1, 0) => "1 call, ok".to_owned(),
-        (1, _) => "1 call, failed".to_owned(),
-        (all, 0) => format!("{all} calls, all ok"),
-        (all, failed) => format!("{all} calls, {failed} failed"),
-    };
+    let tally = tally(results);
     out.toned(Tone::Faint, &format!("{tally}; {}{mode}", time(elapsed)))
 }
 
@@ -97,8 +91,10 @@ pub(super) fn time(duration: Duration) -> String {
         format!("{ms:.2} ms")
     } else if ms < 1_000.0 {
         format!("{ms:.0} ms")
-    } else {
+    } else if ms < 10_000.0 {
         format!("{:.2} s", duration.as_secs_f64())
+    } else {
+        format!("{:.0} s", duration.as_secs_f64())
     }
 }
 
@@ -122,6 +118,26 @@ fn word(result: &ToolResult) -> (&'static str, Tone) {
         Err(failure) if failure.kind == FailureKind::Unauthorized => ("denied", Tone::Warning),
         Err(failure) => (failure.kind.as_str(), Tone::Bad),
     }
+}
+
+/// Such as `3 calls: 1 ok, 1 denied, 1 failed`.
+fn tally(results: &[ToolResult]) -> String {
+    let noun = if results.len() == 1 { "call" } else { "calls" };
+    let ok = results.iter().filter(|result| result.success()).count();
+    let denied = results
+        .iter()
+        .filter(|result| word(result).0 == "denied")
+        .count();
+    let counts = [
+        (ok, "ok"),
+        (denied, "denied"),
+        (results.len() - ok - denied, "failed"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    format!("{} {noun}: {}", results.len(), counts.join(", "))
 }
 
 fn lines(result: &ToolResult, room: usize) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{context::Context, exit::Exit, problem::Problem};
+use super::{context::Context, exit::Exit, problem::Problem, terminal};
 use crate::{
     Host,
     dispatch::Scope,
@@ -47,6 +47,10 @@ pub(super) async fn run(
                     return Ok(None);
                 }
                 interrupted = true;
+                if terminal::is_there() {
+                    // Behind the `^C` that the terminal shows, and a question perhaps.
+                    cx.out.note("");
+                }
                 cx.out.note("interrupted: cancelling what runs (once more ends at once)");
                 cancel.cancel();
             }

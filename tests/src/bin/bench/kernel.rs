@@ -20,6 +20,7 @@ use toolgate::{
 const RULES: &str = r#"
 [host]
 max_concurrent_calls = 256
+plugin_dir = "plugins"
 
 [plugins.relay.grants]
 tools = ["*"]
@@ -29,6 +30,16 @@ kind = "agent"
 allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "spin"]
 deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
 "#;
+
+/// Puts plugins where a host of this root finds them.
+pub(crate) fn put(root: &Path, plugins: &[(&str, &[u8])]) -> anyhow::Result<()> {
+    let folder = root.join("plugins");
+    fs::create_dir_all(&folder)?;
+    for (name, bytes) in plugins {
+        fs::write(folder.join(name).with_extension("wasm"), bytes)?;
+    }
+    Ok(())
+}
 
 #[derive(Clone, Copy)]
 pub(crate) struct Watching {
@@ -41,9 +52,9 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// `root` holds its configuration, audit log and, in `code`, its compiled code.
-    pub(crate) async fn start(root: &Path, plugins: Vec<Standard>, watching: Watching) -> anyhow::Result<Self> {
-        fs::create_dir_all(root)?;
+    /// `root` holds its configuration, audit log, the plugins that are not `embedded` and,
+    /// in `code`, their compiled code.
+    pub(crate) async fn start(root: &Path, embedded: Vec<Standard>, watching: Watching) -> anyhow::Result<Self> {
         let file = root.join("toolgate.toml");
         fs::write(&file, RULES)?;
         let config = Config::load(&Request {
@@ -53,7 +64,7 @@ impl Kernel {
             dirs: Dirs { config: root.join("config"), data: root.join("data"), cache: root.join("cache") },
         });
         let config = config.map_err(|error| anyhow::anyhow!("{error}"))?;
-        let mut builder = HostBuilder::new(config).standard(plugins).code_cache(Some(root.join("code")));
+        let mut builder = HostBuilder::new(config).standard(embedded).code_cache(Some(root.join("code")));
         if !watching.audit {
             builder = builder.without_audit();
         }

@@ -91,6 +91,10 @@ impl Raw {
         Component::from_binary(&self.engine, bytes).map_err(plain)
     }
 
+    pub(crate) fn precompile(&self, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        self.engine.precompile_component(bytes).map_err(plain)
+    }
+
     #[expect(unsafe_code, reason = "the bytes were compiled a moment ago by this engine")]
     pub(crate) fn deserialize(&self, code: &[u8]) -> anyhow::Result<Component> {
         // SAFETY: see the reason above.
@@ -138,16 +142,18 @@ impl Guest {
             remaining_ms: 60_000,
             extra: Vec::new(),
         };
+        // `json` is an alias in the interface, for which the bindings want the type itself.
+        let arguments = arguments.to_owned();
         let work = async {
             let plugin = self.0.instantiate_async(&mut store).await?;
-            plugin.toolgate_tool_tool().call_call(&mut store, &context, tool, arguments).await
+            plugin.toolgate_tool_tool().call_call(&mut store, &context, tool, &arguments).await
         };
         let answer = tokio::time::timeout(limit, work).await?.map_err(plain)?;
         answer.map(|output| output.value).map_err(|failure| anyhow::anyhow!("{}: {}", tool, failure.error.reason))
     }
 }
 
-/// Without the engine's backtrace.
+/// The engine's error is no standard one.
 fn plain(error: wasmtime::Error) -> anyhow::Error {
-    anyhow::anyhow!("{error:#}")
+    anyhow::Error::from_boxed(error.into_boxed_dyn_error())
 }

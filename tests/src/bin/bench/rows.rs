@@ -17,7 +17,7 @@ use toolgate_test_guest_bytes as guests;
 
 use crate::{
     Asked,
-    kernel::{Kernel, Watching},
+    kernel::{self, Kernel, Watching},
     progress,
     raw::{Guest, Raw},
     report::{Goal, Row},
@@ -42,10 +42,14 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     progress("compiling the guests");
     let folder = tempfile::tempdir()?;
     let raw = Raw::new()?;
+    let roots = ["kernel", "bare"].map(|name| folder.path().join(name));
+    for root in &roots {
+        kernel::put(root, &PLUGINS)?;
+    }
     let bench = Bench {
         probe: raw.link(&raw.compile(guests::PROBE)?)?,
         hostile: raw.link(&raw.compile(guests::HOSTILE)?)?,
-        kernel: Arc::new(Kernel::start(&folder.path().join("kernel"), plugins(), WATCHED).await?),
+        kernel: Arc::new(Kernel::start(&roots[0], Vec::new(), WATCHED).await?),
         raw,
         asked: asked.clone(),
         folder,
@@ -76,13 +80,7 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn plugins() -> Vec<Standard> {
-    vec![
-        Standard { name: "probe", bytes: guests::PROBE },
-        Standard { name: "relay", bytes: guests::RELAY },
-        Standard { name: "hostile", bytes: guests::HOSTILE },
-    ]
-}
+const PLUGINS: [(&str, &[u8]); 3] = [("probe", guests::PROBE), ("relay", guests::RELAY), ("hostile", guests::HOSTILE)];
 
 /// About a kilobyte of JSON with some structure.
 fn kilobyte() -> String {
@@ -136,7 +134,7 @@ impl Bench {
 
     /// What of the kernel's time is record keeping.
     async fn overhead(&self) -> anyhow::Result<Vec<Row>> {
-        let bare = Kernel::start(&self.folder.path().join("bare"), plugins(), Watching { audit: false }).await?;
+        let bare = Kernel::start(&self.folder.path().join("bare"), Vec::new(), Watching { audit: false }).await?;
         let kernels = [("empty call, nobody watches, no audit", &bare, false), ("empty call, with audit", &*self.kernel, false), ("empty call, a reader waits for each event", &bare, true)];
         let mut rows = Vec::new();
         for (what, kernel, watched) in kernels {
@@ -265,21 +263,21 @@ impl Bench {
         progress("load");
         let (mut compile, mut cold) = (Samples::default(), Samples::default());
         let (mut link, mut warm) = (Samples::default(), Samples::default());
-        let code: Vec<Vec<u8>> = standard()
-            .iter()
-            .map(|plugin| anyhow::Ok(self.raw.compile(plugin.bytes)?.serialize().map_err(|error| anyhow::anyhow!("{error:#}"))?))
-            .collect::<anyhow::Result<_>>()?;
+        let three = [toolgate_guests::FILES, toolgate_guests::CMD, guests::PROBE];
+        let code = three.map(|bytes| self.raw.precompile(bytes));
         for turn in 0..self.asked.times(10) {
             let start = Instant::now();
-            for plugin in standard() {
-                self.raw.link(&self.raw.compile(plugin.bytes)?)?;
+            for bytes in three {
+                self.raw.link(&self.raw.compile(bytes)?)?;
             }
             compile.push(start.elapsed());
             let root = self.folder.path().join(format!("load-{turn}"));
+            kernel::put(&root, &PLUGINS[..1])?;
             cold.push(start_of(&root).await?);
             for _ in 0..5 {
                 let start = Instant::now();
                 for code in &code {
+                    let code = code.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
                     self.raw.link(&self.raw.deserialize(code)?)?;
                 }
                 link.push(start.elapsed());
@@ -302,7 +300,6 @@ fn standard() -> Vec<Standard> {
     vec![
         Standard { name: "files", bytes: toolgate_guests::FILES },
         Standard { name: "cmd", bytes: toolgate_guests::CMD },
-        Standard { name: "probe", bytes: guests::PROBE },
     ]
 }
 
