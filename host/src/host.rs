@@ -6,12 +6,16 @@ use std::{path::PathBuf, sync::Arc};
 use crate::{
     config::{AuditArguments, Config, FileIo, OnAuditError},
     dispatch::{
-        Audit, AuditError, AuditSettings, Bounds, Dispatcher, DispatcherParts, EventBus, OnError, Scope,
+        Audit, AuditError, AuditSettings, Bounds, Dispatcher, DispatcherParts, EventBus, OnError,
+        Scope,
     },
     outputs::{self, MemoryOutputs, NoConsole},
     ports::{Approver, Console, NativeTool},
     process::{Launcher, Shim},
-    registry::{Catalog, Layer, LayerError, Loader, LoaderParts, PluginTool, Registry, Shelf, Standard, discover},
+    registry::{
+        Catalog, Layer, LayerError, Loader, LoaderParts, PluginTool, Registry, Shelf, Standard,
+        discover,
+    },
     runtime::{CodeCache, EngineSettings, Engines},
     tool::{Batch, Principal, ToolResult},
 };
@@ -76,8 +80,14 @@ impl HostBuilder {
             shim: Shim::None,
             host_env: Vec::new(),
             standard: vec![
-                Standard { name: "files", bytes: toolgate_guests::FILES },
-                Standard { name: "cmd", bytes: toolgate_guests::CMD },
+                Standard {
+                    name: "files",
+                    bytes: toolgate_guests::FILES,
+                },
+                Standard {
+                    name: "cmd",
+                    bytes: toolgate_guests::CMD,
+                },
             ],
             audit: true,
         }
@@ -151,14 +161,26 @@ impl HostBuilder {
     pub async fn build(self) -> Result<Host, HostError> {
         let config = self.config;
         let slots = u32::try_from(self.slots.max(1)).unwrap_or(u32::MAX);
-        let engines = Engines::new(&EngineSettings { slots }).map_err(|error| HostError::Engine(format!("{error:#}")))?;
-        let audit = if self.audit { Audit::open(audit_settings(&config))? } else { Audit::none() };
+        let engines = Engines::new(&EngineSettings { slots })
+            .map_err(|error| HostError::Engine(format!("{error:#}")))?;
+        let audit = if self.audit {
+            Audit::open(audit_settings(&config))?
+        } else {
+            Audit::none()
+        };
 
-        let (sources, mut problems) = discover(&self.standard, &config.plugins, config.host.plugin_dir.as_deref());
-        let (channels, memory_outputs) = outputs::channels(&config.outputs, &self.console, &self.host_env);
+        let (sources, mut problems) = discover(
+            &self.standard,
+            &config.plugins,
+            config.host.plugin_dir.as_deref(),
+        );
+        let (channels, memory_outputs) =
+            outputs::channels(&config.outputs, &self.console, &self.host_env);
         let loader = Loader::new(LoaderParts {
             engines: engines.clone(),
-            cache: self.code_cache.map_or_else(CodeCache::default, CodeCache::at),
+            cache: self
+                .code_cache
+                .map_or_else(CodeCache::default, CodeCache::at),
             launcher: Arc::new(Launcher::new(self.shim)),
             host_env: self.host_env.into(),
             data_dir: Some(config.host.data_dir.clone()),
@@ -173,10 +195,16 @@ impl HostBuilder {
             loaded.push(loader.load(source, 1).await);
         }
         let catalog = Catalog::new(loaded);
-        problems.extend(catalog.tools().flat_map(|tool| rules_that_never_match(&config, tool)));
+        problems.extend(
+            catalog
+                .tools()
+                .flat_map(|tool| rules_that_never_match(&config, tool)),
+        );
         let registry = Arc::new(Registry::new(catalog));
 
-        let native: Vec<Arc<dyn Shelf>> = vec![Arc::new(Layer::new(self.native.into_iter().chain(channels))?)];
+        let native: Vec<Arc<dyn Shelf>> = vec![Arc::new(Layer::new(
+            self.native.into_iter().chain(channels),
+        )?)];
         let dispatcher = Dispatcher::new(DispatcherParts {
             registry: Arc::clone(&registry),
             policy: config.policy.clone(),
@@ -191,13 +219,22 @@ impl HostBuilder {
             audit,
             events: EventBus::default(),
         });
-        Ok(Host(Arc::new(Inner { config, engines, registry, dispatcher, memory_outputs, problems })))
+        Ok(Host(Arc::new(Inner {
+            config,
+            engines,
+            registry,
+            dispatcher,
+            memory_outputs,
+            problems,
+        })))
     }
 }
 
 impl std::fmt::Debug for HostBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostBuilder").field("config", &self.config.path).finish_non_exhaustive()
+        f.debug_struct("HostBuilder")
+            .field("config", &self.config.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -255,7 +292,11 @@ impl Host {
 fn rules_that_never_match(config: &Config, tool: &PluginTool) -> Vec<String> {
     let (name, schema) = (tool.spec.name.as_str(), &tool.spec.parameters);
     let mut problems = config.policy.check_against(name, schema);
-    problems.extend(tool.parallel.iter().flat_map(|safety| safety.check_against(name, schema)));
+    problems.extend(
+        tool.parallel
+            .iter()
+            .flat_map(|safety| safety.check_against(name, schema)),
+    );
     problems
 }
 

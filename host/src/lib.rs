@@ -11,19 +11,19 @@ pub mod tool;
 
 // 1: rules
 pub mod arguments;
-pub mod render;
-pub mod stage;
+pub mod config;
 pub mod policy;
 pub mod ports;
-pub mod config;
+pub mod render;
+pub mod stage;
 
 // 2: sandbox
 pub mod process;
 pub mod runtime;
 
 // 3: shelf
-pub mod registry;
 pub mod outputs;
+pub mod registry;
 
 // 4: call
 pub mod dispatch;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::{
     stage::{Link, StageContext},
     tool::{
-        Digest, Extra, Failure, Implementation, Output, Principal, RawArguments, ToolError, ToolName,
-        ToolSpec,
+        Digest, Extra, Failure, Implementation, Output, Principal, RawArguments, ToolError,
+        ToolName, ToolSpec,
     },
 };
 

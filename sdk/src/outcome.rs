@@ -66,7 +66,12 @@ impl Output {
 
     /// Adds media to the result.
     #[must_use]
-    pub fn with_block(mut self, mime: impl Into<String>, name: Option<String>, data: Vec<u8>) -> Self {
+    pub fn with_block(
+        mut self,
+        mime: impl Into<String>,
+        name: Option<String>,
+        data: Vec<u8>,
+    ) -> Self {
         self.blocks.push(Block {
             mime: mime.into(),
             name,
@@ -114,7 +119,10 @@ impl IntoOutput for Output {
 }
 
 /// A value that cannot be JSON is a fault of the plugin: it traps, and the host says so.
-#[expect(clippy::expect_used, reason = "a fault of the plugin's author, found by the first call")]
+#[expect(
+    clippy::expect_used,
+    reason = "a fault of the plugin's author, found by the first call"
+)]
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("a tool's value serialises as JSON")
 }

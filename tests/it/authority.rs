@@ -36,18 +36,30 @@ async fn what_no_rule_names_is_denied() {
 #[tokio::test]
 async fn deny_wins_and_names_its_rule() {
     let world = world(RULES).start().await;
-    assert!(world.call_as("assistant", "echo", json!({ "text": "plain" })).await.success());
-    let result = world.call_as("assistant", "echo", json!({ "text": "a secret" })).await;
+    assert!(
+        world
+            .call_as("assistant", "echo", json!({ "text": "plain" }))
+            .await
+            .success()
+    );
+    let result = world
+        .call_as("assistant", "echo", json!({ "text": "a secret" }))
+        .await;
     let error = result.outcome.unwrap_err().error;
     assert_eq!(error.reason, "unauthorized");
-    assert!(error.to_string().contains("principals.assistant.deny[0]"), "{error}");
+    assert!(
+        error.to_string().contains("principals.assistant.deny[0]"),
+        "{error}"
+    );
     assert!(error.hint.is_some());
 }
 
 #[tokio::test]
 async fn without_anybody_to_ask_the_answer_is_no() {
     let world = world(RULES).start().await;
-    let result = world.call_as("assistant", "answer", json!({ "json": "1" })).await;
+    let result = world
+        .call_as("assistant", "answer", json!({ "json": "1" }))
+        .await;
     let error = result.outcome.unwrap_err().error;
     assert_eq!(error.reason, "unauthorized");
     assert!(error.to_string().contains("approval"), "{error}");
@@ -59,7 +71,9 @@ async fn an_approval_is_one_run_of_exactly_this_call() {
     let world = world(RULES).approver(person.clone()).start().await;
     for _ in 0..2 {
         // Coerced before it is decided on: the model sent a number.
-        let result = world.call_as("assistant", "answer", json!({ "json": 1 })).await;
+        let result = world
+            .call_as("assistant", "answer", json!({ "json": 1 }))
+            .await;
         assert_eq!(value(&result), json!(1));
     }
     let questions = person.questions();
@@ -80,7 +94,14 @@ async fn a_refusal_and_an_expiry_are_told_apart() {
     });
     let world = world(RULES).approver(person).start().await;
     let results = world
-        .batch_as("careful", &[("answer", json!({ "json": "2" })), ("echo", json!({ "text": "a" })), ("context", json!({}))])
+        .batch_as(
+            "careful",
+            &[
+                ("answer", json!({ "json": "2" })),
+                ("echo", json!({ "text": "a" })),
+                ("context", json!({})),
+            ],
+        )
         .await;
     assert!(results[0].success());
     assert!(results[1].text.contains("not today"), "{}", results[1].text);
@@ -101,14 +122,31 @@ async fn arguments_are_checked_before_anybody_is_asked() {
 #[tokio::test]
 async fn every_call_is_on_record_with_its_rule() {
     let world = world(RULES).audited().start().await;
-    world.call_as("assistant", "echo", json!({ "text": "a" })).await;
-    world.call_as("assistant", "echo", json!({ "text": "secret" })).await;
+    world
+        .call_as("assistant", "echo", json!({ "text": "a" }))
+        .await;
+    world
+        .call_as("assistant", "echo", json!({ "text": "secret" }))
+        .await;
     world.call_as("assistant", "echo", json!({})).await;
-    world.call_as("nobody", "echo", json!({ "text": "a" })).await;
+    world
+        .call_as("nobody", "echo", json!({ "text": "a" }))
+        .await;
     world.call_as("assistant", "fail", json!({})).await;
     let log = std::fs::read_to_string(&world.host.config().audit.path).unwrap();
-    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let decisions: Vec<_> = lines.iter().map(|line| (line["decision"].as_str().unwrap(), line["outcome"].as_str().unwrap())).collect();
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let decisions: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (
+                line["decision"].as_str().unwrap(),
+                line["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
     assert_eq!(
         decisions,
         [
@@ -122,5 +160,37 @@ async fn every_call_is_on_record_with_its_rule() {
     assert_eq!(lines[1]["rule"], "principals.assistant.deny[0]");
     assert_eq!(lines[0]["arguments"], serde_json::Value::Null);
     assert!(lines[0]["arguments_sha256"].is_string());
-    assert!(!log.contains("secret"), "arguments are on record as a digest only");
+    assert!(
+        !log.contains("secret"),
+        "arguments are on record as a digest only"
+    );
+}
+
+#[tokio::test]
+async fn a_narrowed_principal_keeps_its_origin_and_loses_the_rest() {
+    use toolgate::{
+        dispatch::Scope,
+        tool::{Batch, Kind, ToolCall},
+    };
+    let world = world(RULES).start().await;
+    let globs = [toolgate::policy::name_glob("context").unwrap()];
+    let narrowed = world.host.principal("assistant").unwrap().narrowed(
+        "session/1/worker/a",
+        Kind::Agent,
+        &globs,
+    );
+    let calls = vec![
+        ToolCall::new("context", json!({})),
+        ToolCall::new("echo", json!({ "text": "a" })),
+    ];
+    let results = world
+        .host
+        .run(Scope::new(narrowed), Batch { calls, cut: false })
+        .await;
+    let seen = value(&results[0]);
+    assert_eq!(
+        (&seen["principal_id"], &seen["principal_origin"]),
+        (&json!("session/1/worker/a"), &json!("assistant"))
+    );
+    assert_eq!(failure(&results[1]).0, "unauthorized");
 }

@@ -15,7 +15,11 @@ async fn parallel_safe_calls_overlap() {
     let results = world.batch(&[call.clone(), call.clone(), call]).await;
     let watched = Watched::take(&mut watch);
     assert_eq!(watched.peak("sleep_parallel"), 3);
-    assert!(results.iter().all(|result| result.success() && result.parallel));
+    assert!(
+        results
+            .iter()
+            .all(|result| result.success() && result.parallel)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +35,11 @@ async fn one_unsafe_call_makes_the_batch_serial() {
         .await;
     let watched = Watched::take(&mut watch);
     assert_eq!(watched.peak("sleep_"), 1);
-    assert!(results.iter().all(|result| result.success() && !result.parallel));
+    assert!(
+        results
+            .iter()
+            .all(|result| result.success() && !result.parallel)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +62,9 @@ async fn calls_that_never_run_do_not_make_a_batch_serial() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_ascend_by_index_although_completion_is_reversed() {
     let world = world("").start().await;
-    let slow_first: Vec<_> = (0..5).map(|n| ("sleep_parallel", json!({ "ms": 100 - n * 20 }))).collect();
+    let slow_first: Vec<_> = (0..5)
+        .map(|n| ("sleep_parallel", json!({ "ms": 100 - n * 20 })))
+        .collect();
     let results = world.batch(&slow_first).await;
     let indexes: Vec<u32> = results.iter().map(|result| result.index).collect();
     assert_eq!(indexes, [0, 1, 2, 3, 4]);
@@ -70,9 +80,18 @@ async fn each_id_is_answered_once_also_when_ids_repeat() {
         name: "echo".into(),
         arguments: json!({ "text": text }).into(),
     };
-    let calls = vec![call(Some("same"), "a"), call(Some("same"), "b"), call(None, "c"), call(Some(""), "d")];
-    let results = world.host.run(world.scope("local"), Batch { calls, cut: false }).await;
-    let ids: std::collections::BTreeSet<&str> = results.iter().map(|result| result.id.as_str()).collect();
+    let calls = vec![
+        call(Some("same"), "a"),
+        call(Some("same"), "b"),
+        call(None, "c"),
+        call(Some(""), "d"),
+    ];
+    let results = world
+        .host
+        .run(world.scope("local"), Batch { calls, cut: false })
+        .await;
+    let ids: std::collections::BTreeSet<&str> =
+        results.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids.len(), 4);
     assert_eq!(results[0].id, "same");
     assert_eq!(results[1].original_id.as_deref(), Some("same"));
@@ -83,16 +102,36 @@ async fn each_id_is_answered_once_also_when_ids_repeat() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failing_call_leaves_its_siblings_alone() {
     let world = world("").start().await;
-    for bad in [("fail", json!({ "reason": "no" })), ("trap", json!({})), ("no_such", json!({}))] {
-        let results = world.batch(&[("echo", json!({ "text": "a" })), bad, ("echo", json!({ "text": "b" }))]).await;
-        assert!(results[0].success() && !results[1].success() && results[2].success(), "{results:?}");
+    for bad in [
+        ("fail", json!({ "reason": "no" })),
+        ("trap", json!({})),
+        ("no_such", json!({})),
+    ] {
+        let results = world
+            .batch(&[
+                ("echo", json!({ "text": "a" })),
+                bad,
+                ("echo", json!({ "text": "b" })),
+            ])
+            .await;
+        assert!(
+            results[0].success() && !results[1].success() && results[2].success(),
+            "{results:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn media_of_concurrent_calls_never_mix() {
     let world = world("").start().await;
-    let calls: Vec<_> = (0..20).map(|n| ("media", json!({ "mark": format!("mark {n}"), "ms": 20 - n }))).collect();
+    let calls: Vec<_> = (0..20)
+        .map(|n| {
+            (
+                "media",
+                json!({ "mark": format!("mark {n}"), "ms": 20 - n }),
+            )
+        })
+        .collect();
     let results = world.batch(&calls).await;
     for (n, result) in results.iter().enumerate() {
         let blocks = &result.outcome.as_ref().unwrap().blocks;
@@ -109,7 +148,10 @@ async fn a_cut_reply_runs_all_but_its_last_call() {
         // Complete by luck: still not what the model meant.
         ToolCall::new("echo", r#"{"text":"half of it"}"#),
     ];
-    let results = world.host.run(world.scope("local"), Batch { calls, cut: true }).await;
+    let results = world
+        .host
+        .run(world.scope("local"), Batch { calls, cut: true })
+        .await;
     assert!(results[0].success());
     assert_eq!(failure(&results[1]), ("invalid", "arguments".into()));
 }
@@ -117,7 +159,13 @@ async fn a_cut_reply_runs_all_but_its_last_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_batch_is_no_batch() {
     let world = world("").start().await;
-    assert!(world.host.run(world.scope("local"), Batch::default()).await.is_empty());
+    assert!(
+        world
+            .host
+            .run(world.scope("local"), Batch::default())
+            .await
+            .is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

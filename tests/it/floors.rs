@@ -73,7 +73,11 @@ fn named(text: &str) -> Vec<String> {
                 }
             }
         } else {
-            modules.push(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
+            modules.push(
+                rest.chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect(),
+            );
         }
     }
     modules.retain(|name| FLOORS.iter().any(|(module, _)| module == name));
@@ -90,11 +94,21 @@ fn arrows_point_down() {
     let mut wrong = Vec::new();
     for file in &files {
         let relative = file.strip_prefix(&src).unwrap();
-        let own = relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+        let own = relative
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_str()
+            .unwrap()
+            .trim_end_matches(".rs")
+            .to_owned();
         if own == "lib" || own == "main" {
             continue;
         }
-        let own_floor = *floors.get(own.as_str()).unwrap_or_else(|| panic!("{own} has no floor: add it to lib.rs and here"));
+        let own_floor = *floors
+            .get(own.as_str())
+            .unwrap_or_else(|| panic!("{own} has no floor: add it to lib.rs and here"));
         for other in named(&fs::read_to_string(file).unwrap()) {
             if other == own {
                 continue;
@@ -103,28 +117,43 @@ fn arrows_point_down() {
             let floor = floors[other.as_str()];
             let sideways = SIDEWAYS.contains(&(own.as_str(), other.as_str()));
             if floor > own_floor || (floor == own_floor && !sideways) {
-                wrong.push(format!("{} uses `{other}` (floor {floor}, own {own_floor})", relative.display()));
+                wrong.push(format!(
+                    "{} uses `{other}` (floor {floor}, own {own_floor})",
+                    relative.display()
+                ));
             }
         }
     }
-    assert!(arrows > 50, "only {arrows} arrows were read: the reader is broken");
+    assert!(
+        arrows > 50,
+        "only {arrows} arrows were read: the reader is broken"
+    );
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn lib_lists_the_floors_in_order() {
-    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/src/lib.rs")).unwrap();
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/src/lib.rs"))
+        .unwrap();
     let listed: Vec<&str> = lib
         .lines()
-        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+        .filter_map(|line| {
+            line.trim_start_matches("pub ")
+                .strip_prefix("mod ")?
+                .strip_suffix(';')
+        })
         .collect();
-    let wanted: Vec<&str> = FLOORS.iter().map(|(module, _)| *module).collect();
-    assert_eq!(listed, wanted);
+    let floors: BTreeMap<&str, u32> = FLOORS.into();
+    let listed_floors: Vec<u32> = listed.iter().map(|module| floors[module]).collect();
+    assert!(listed_floors.is_sorted(), "{listed:?}");
+    assert_eq!(listed.len(), FLOORS.len(), "{listed:?}");
 }
 
 #[test]
 fn the_reader_sees_every_form() {
-    let seen = named("use crate::{tool::{Batch, host}, ports}; let x = crate::render::text(); $crate::config");
+    let seen = named(
+        "use crate::{tool::{Batch, host}, ports}; let x = crate::render::text(); $crate::config",
+    );
     assert_eq!(seen, ["tool", "ports", "render"]);
 }
 
@@ -136,7 +165,13 @@ fn only_the_sandbox_names_the_engine() {
     for file in files {
         let inside = file.strip_prefix(&src).unwrap().starts_with("runtime");
         let text = fs::read_to_string(&file).unwrap();
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        assert!(inside || !code.clone().any(|line| line.contains("wasmtime")), "{}", file.display());
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        assert!(
+            inside || !code.clone().any(|line| line.contains("wasmtime")),
+            "{}",
+            file.display()
+        );
     }
 }

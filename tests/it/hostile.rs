@@ -75,7 +75,12 @@ async fn spinners_do_not_delay_others() {
     let mut slowest = Duration::ZERO;
     for _ in 0..10 {
         let started = Instant::now();
-        assert!(world.call("sleep_parallel", json!({ "ms": 10 })).await.success());
+        assert!(
+            world
+                .call("sleep_parallel", json!({ "ms": 10 }))
+                .await
+                .success()
+        );
         slowest = slowest.max(started.elapsed());
     }
     for spinner in spinners {
@@ -87,7 +92,12 @@ async fn spinners_do_not_delay_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stack_has_an_end() {
     let world = world(GRANTS).start().await;
-    assert!(world.call("recurse_deep", json!({ "depth": 10 })).await.success());
+    assert!(
+        world
+            .call("recurse_deep", json!({ "depth": 10 }))
+            .await
+            .success()
+    );
     let (kind, text) = detail(&world, "recurse_deep", json!({ "depth": 100_000_000 })).await;
     assert_eq!(kind, "trapped");
     assert!(text.contains("stack"), "{text}");
@@ -120,10 +130,18 @@ async fn handles_have_a_limit() {
     fs::write(maker.workspace().join("a"), "a").unwrap();
     let world = maker.start().await;
     let before = open_files();
-    let result = world.call("hoard_handles", json!({ "path": "/workspace/a", "times": 3_000 })).await;
+    let result = world
+        .call(
+            "hoard_handles",
+            json!({ "path": "/workspace/a", "times": 3_000 }),
+        )
+        .await;
     let failed = result.outcome.as_ref().expect_err("3,000 handles");
     assert_eq!(failed.kind.as_str(), "limit", "{failed:?}");
-    assert!(failed.error.to_string().contains("128 handles"), "{failed:?}");
+    assert!(
+        failed.error.to_string().contains("128 handles"),
+        "{failed:?}"
+    );
     assert!(open_files() < before + 20);
     unharmed(&world).await;
 }
@@ -131,12 +149,20 @@ async fn handles_have_a_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_have_a_size() {
     let world = world(GRANTS).start().await;
-    for (tool, mib, told) in [("huge_text", 2, "1048576"), ("huge_text", 30, ""), ("huge_media", 17, "16777216"), ("huge_media", 40, "")] {
+    for (tool, mib, told) in [
+        ("huge_text", 2, "1048576"),
+        ("huge_text", 30, ""),
+        ("huge_media", 17, "16777216"),
+        ("huge_media", 40, ""),
+    ] {
         let (kind, text) = detail(&world, tool, json!({ "mib": mib })).await;
         assert_eq!(kind, "limit", "{tool} {mib}: {text}");
         assert!(text.contains(told), "{text}");
     }
-    assert_eq!(failure(&world.call("nested_value", json!({})).await), ("failed", "schema".into()));
+    assert_eq!(
+        failure(&world.call("nested_value", json!({})).await),
+        ("failed", "schema".into())
+    );
     unharmed(&world).await;
 }
 
@@ -148,7 +174,10 @@ async fn floods_do_not_fill_the_host() {
     // Either it ends in time, or at its deadline: never with the host's memory.
     for tool in ["flood_log", "flood_output"] {
         let result = world.call(tool, flood.clone()).await;
-        assert!(result.success() || failure(&result).0 == "timeout", "{result:?}");
+        assert!(
+            result.success() || failure(&result).0 == "timeout",
+            "{result:?}"
+        );
     }
     assert!(resident() < before + (32 << 20));
     unharmed(&world).await;
@@ -158,14 +187,27 @@ async fn floods_do_not_fill_the_host() {
 async fn special_files_are_refused_and_leave_no_thread() {
     let maker = world(&quick("30s"));
     let workspace = maker.workspace();
-    let made = Command::new("mkfifo").arg(workspace.join("fifo")).status().unwrap();
+    let made = Command::new("mkfifo")
+        .arg(workspace.join("fifo"))
+        .status()
+        .unwrap();
     assert!(made.success());
     let _socket = UnixListener::bind(workspace.join("socket")).unwrap();
-    let device = Command::new("mknod").arg(workspace.join("zero")).args(["c", "1", "5"]).status().unwrap().success();
+    let device = Command::new("mknod")
+        .arg(workspace.join("zero"))
+        .args(["c", "1", "5"])
+        .status()
+        .unwrap()
+        .success();
     fs::write(workspace.join("plain"), "here").unwrap();
     let world = maker.start().await;
     // Once, so that every thread that the host needs is there.
-    world.call("open_special", json!({ "path": "/workspace/plain", "times": 3 })).await;
+    world
+        .call(
+            "open_special",
+            json!({ "path": "/workspace/plain", "times": 3 }),
+        )
+        .await;
     let threads = threads();
     let mut kinds = vec!["fifo", "socket"];
     if device {
@@ -174,13 +216,33 @@ async fn special_files_are_refused_and_leave_no_thread() {
     for kind in kinds {
         let path = format!("/workspace/{kind}");
         let started = Instant::now();
-        let seen = value(&world.call("open_special", json!({ "path": path, "times": 600 })).await);
+        let seen = value(
+            &world
+                .call("open_special", json!({ "path": path, "times": 600 }))
+                .await,
+        );
         assert_eq!(seen, json!({ "Unsupported": 600 }), "{kind}");
-        assert_eq!(value(&world.call("touch_special", json!({ "path": path })).await), "Unsupported", "{kind}");
+        assert_eq!(
+            value(&world.call("touch_special", json!({ "path": path })).await),
+            "Unsupported",
+            "{kind}"
+        );
         assert!(started.elapsed() < Duration::from_secs(10), "{kind}");
     }
-    assert_eq!(value(&world.call("touch_special", json!({ "path": "/workspace/plain" })).await), "touched");
-    assert!(threads_now() <= threads + 2, "{} threads, {} before", threads_now(), threads);
+    assert_eq!(
+        value(
+            &world
+                .call("touch_special", json!({ "path": "/workspace/plain" }))
+                .await
+        ),
+        "touched"
+    );
+    assert!(
+        threads_now() <= threads + 2,
+        "{} threads, {} before",
+        threads_now(),
+        threads
+    );
     unharmed(&world).await;
 }
 
@@ -195,10 +257,18 @@ async fn nothing_of_the_host_is_seen() {
     assert_eq!(seen["env"], json!([]));
     assert_eq!(seen["args"], json!([]));
     assert_eq!(seen["passwd"], false);
-    assert!(seen["socket"].as_str().unwrap().starts_with("Err"), "{seen}");
+    assert!(
+        seen["socket"].as_str().unwrap().starts_with("Err"),
+        "{seen}"
+    );
     assert!(seen["root"].as_str().unwrap().starts_with("Err"), "{seen}");
-    let world = self::world("[plugins.hostile.grants]\nenv = { UNITS = \"metric\" }\n").start().await;
-    assert_eq!(value(&world.call("look_around", json!({})).await)["env"], json!([["UNITS", "metric"]]));
+    let world = self::world("[plugins.hostile.grants]\nenv = { UNITS = \"metric\" }\n")
+        .start()
+        .await;
+    assert_eq!(
+        value(&world.call("look_around", json!({})).await)["env"],
+        json!([["UNITS", "metric"]])
+    );
 }
 
 #[tokio::test]
@@ -216,9 +286,22 @@ async fn a_doubling_schema_sets_aside_its_tool_alone() {
     let world = world("").start().await;
     assert!(started.elapsed() < Duration::from_secs(30));
     let catalog = world.host.catalog();
-    let (_, hostile) = catalog.plugins().find(|(name, _)| name.as_str() == "hostile").unwrap();
-    assert!(hostile.problems.iter().any(|problem| problem.contains("doubling_schema")), "{:?}", hostile.problems);
-    assert_eq!(failure(&world.call("doubling_schema", json!({})).await).0, "not-found");
+    let (_, hostile) = catalog
+        .plugins()
+        .find(|(name, _)| name.as_str() == "hostile")
+        .unwrap();
+    assert!(
+        hostile
+            .problems
+            .iter()
+            .any(|problem| problem.contains("doubling_schema")),
+        "{:?}",
+        hostile.problems
+    );
+    assert_eq!(
+        failure(&world.call("doubling_schema", json!({})).await).0,
+        "not-found"
+    );
     assert!(hostile.tools.len() > 10);
 }
 
@@ -233,7 +316,11 @@ async fn short_calls_leave_nothing_behind() {
     storm(500).await;
     let (memory, files, threads) = (resident(), open_files(), threads_now());
     storm(soak(5_000)).await;
-    assert!(resident() < memory + (20 << 20), "{} bytes, {memory} before", resident());
+    assert!(
+        resident() < memory + (20 << 20),
+        "{} bytes, {memory} before",
+        resident()
+    );
     assert_eq!(open_files(), files);
     assert!(threads_now() <= threads + 1);
 }

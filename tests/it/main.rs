@@ -5,11 +5,14 @@
 mod arguments;
 mod authority;
 mod batches;
+mod cli;
 mod command;
 mod command_shim;
 mod files;
 mod floors;
+mod frozen;
 mod hostile;
+mod native;
 mod nested;
 mod outcomes;
 mod outputs;

@@ -8,22 +8,41 @@ use crate::world::{failure, value, world};
 async fn older_failure_shapes_are_failures_and_nothing_else_is() {
     let world = world("").start().await;
     let failures = [
-        json!({ "error": "x" }), json!({ "error": { "code": 1 } }), json!({ "error": ["a"] }), json!({ "isError": true }),
-        json!({ "isError": true, "content": "x" }), json!({ "reason": "timeout", "detail": "x" }),
+        json!({ "error": "x" }),
+        json!({ "error": { "code": 1 } }),
+        json!({ "error": ["a"] }),
+        json!({ "isError": true }),
+        json!({ "isError": true, "content": "x" }),
+        json!({ "reason": "timeout", "detail": "x" }),
     ];
     for shape in failures {
-        let result = world.call("answer", json!({ "json": shape.to_string() })).await;
+        let result = world
+            .call("answer", json!({ "json": shape.to_string() }))
+            .await;
         let failed = result.outcome.as_ref().expect_err(&shape.to_string());
         assert_eq!(failed.kind.as_str(), "failed");
         assert_eq!(failed.value.as_ref(), Some(&shape), "the value is kept");
     }
     let successes = [
-        json!({ "exit_code": 1, "stderr": "no" }), json!({ "error": "" }), json!({ "error": "  " }), json!({ "error": null }),
-        json!({ "isError": false }), json!("error: x"), json!(["error"]), json!(0), Value::Null, json!({ "reason": "because" }),
-        json!({ "error": [] }), json!({ "error": {} }), json!({ "reason": "timeout", "other": 1 }), json!({ "errors": ["x"] }),
+        json!({ "exit_code": 1, "stderr": "no" }),
+        json!({ "error": "" }),
+        json!({ "error": "  " }),
+        json!({ "error": null }),
+        json!({ "isError": false }),
+        json!("error: x"),
+        json!(["error"]),
+        json!(0),
+        Value::Null,
+        json!({ "reason": "because" }),
+        json!({ "error": [] }),
+        json!({ "error": {} }),
+        json!({ "reason": "timeout", "other": 1 }),
+        json!({ "errors": ["x"] }),
     ];
     for shape in successes {
-        let result = world.call("answer", json!({ "json": shape.to_string() })).await;
+        let result = world
+            .call("answer", json!({ "json": shape.to_string() }))
+            .await;
         assert_eq!(value(&result), shape);
     }
 }
@@ -32,14 +51,27 @@ async fn older_failure_shapes_are_failures_and_nothing_else_is() {
 async fn the_text_is_for_a_model() {
     let world = world("").start().await;
     for (given, text) in [
-        (r#""as it is""#, "as it is"), ("7", "7"), ("1.5", "1.5"), ("true", "true"), ("null", ""),
-        (r#"{"a":[1,2]}"#, r#"{"a":[1,2]}"#), ("[1, 2]", "[1,2]"),
+        (r#""as it is""#, "as it is"),
+        ("7", "7"),
+        ("1.5", "1.5"),
+        ("true", "true"),
+        ("null", ""),
+        (r#"{"a":[1,2]}"#, r#"{"a":[1,2]}"#),
+        ("[1, 2]", "[1,2]"),
     ] {
-        assert_eq!(world.call("answer", json!({ "json": given })).await.text, text);
+        assert_eq!(
+            world.call("answer", json!({ "json": given })).await.text,
+            text
+        );
     }
-    let result = world.call("fail", json!({ "reason": "busy", "value": "so far" })).await;
+    let result = world
+        .call("fail", json!({ "reason": "busy", "value": "so far" }))
+        .await;
     let text: Value = serde_json::from_str(&result.text).unwrap();
-    assert_eq!(text, json!({ "reason": "busy", "detail": "as asked", "value": "so far" }));
+    assert_eq!(
+        text,
+        json!({ "reason": "busy", "detail": "as asked", "value": "so far" })
+    );
 }
 
 #[tokio::test]
@@ -51,7 +83,12 @@ async fn a_result_names_the_code_that_gave_it() {
     assert_eq!(result["error"], Value::Null);
     assert_eq!(result["implementation"]["plugin"], "probe");
     assert_eq!(result["implementation"]["generation"], 1);
-    assert!(result["implementation"]["digest"].as_str().unwrap().starts_with("sha256:"));
+    assert!(
+        result["implementation"]["digest"]
+            .as_str()
+            .unwrap()
+            .starts_with("sha256:")
+    );
     assert!(result["elapsed_ms"].as_f64().unwrap() > 0.0);
 }
 

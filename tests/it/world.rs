@@ -78,7 +78,10 @@ impl Maker {
     }
 
     pub(crate) fn host_env(mut self, env: &[(&str, &str)]) -> Self {
-        self.host_env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        self.host_env = env
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
         self
     }
 
@@ -103,7 +106,9 @@ impl Maker {
         for (name, bytes) in test_plugins() {
             fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();
         }
-        let config = self.config.replace("{workspace}", workspace.to_str().unwrap());
+        let config = self
+            .config
+            .replace("{workspace}", workspace.to_str().unwrap());
         let config = match config.split_once("[host]\n") {
             Some((before, after)) => format!("{before}[host]\nplugin_dir = \"plugins\"\n{after}"),
             None => format!("[host]\nplugin_dir = \"plugins\"\n{config}"),
@@ -141,14 +146,22 @@ impl Maker {
         for (name, entry) in host.catalog().plugins() {
             assert!(entry.plugin.is_some(), "{name}: {:?}", entry.problems);
         }
-        World { host, workspace, folder: self.folder }
+        World {
+            host,
+            workspace,
+            folder: self.folder,
+        }
     }
 }
 
 /// A storm's repeat count: a tenth of it unless the full one is asked for.
 #[expect(clippy::disallowed_methods, reason = "the one switch of the tests")]
 pub(crate) fn soak(tenth: usize) -> usize {
-    if std::env::var_os("TOOLGATE_SOAK").is_some() { tenth * 10 } else { tenth }
+    if std::env::var_os("TOOLGATE_SOAK").is_some() {
+        tenth * 10
+    } else {
+        tenth
+    }
 }
 
 fn test_plugins() -> [(&'static str, &'static [u8]); 5] {
@@ -177,9 +190,18 @@ impl World {
         self.batch_as("local", calls).await
     }
 
-    pub(crate) async fn batch_as(&self, principal: &str, calls: &[(&str, Value)]) -> Vec<ToolResult> {
-        let calls = calls.iter().map(|(name, arguments)| ToolCall::new(*name, arguments.clone())).collect();
-        self.host.run(self.scope(principal), Batch { calls, cut: false }).await
+    pub(crate) async fn batch_as(
+        &self,
+        principal: &str,
+        calls: &[(&str, Value)],
+    ) -> Vec<ToolResult> {
+        let calls = calls
+            .iter()
+            .map(|(name, arguments)| ToolCall::new(*name, arguments.clone()))
+            .collect();
+        self.host
+            .run(self.scope(principal), Batch { calls, cut: false })
+            .await
     }
 
     /// One call of `local`.
@@ -187,9 +209,17 @@ impl World {
         self.call_as("local", name, arguments).await
     }
 
-    pub(crate) async fn call_as(&self, principal: &str, name: &str, arguments: impl Into<RawArguments>) -> ToolResult {
+    pub(crate) async fn call_as(
+        &self,
+        principal: &str,
+        name: &str,
+        arguments: impl Into<RawArguments>,
+    ) -> ToolResult {
         let calls = vec![ToolCall::new(name, arguments)];
-        let mut results = self.host.run(self.scope(principal), Batch { calls, cut: false }).await;
+        let mut results = self
+            .host
+            .run(self.scope(principal), Batch { calls, cut: false })
+            .await;
         assert_eq!(results.len(), 1);
         results.remove(0)
     }
@@ -216,8 +246,16 @@ impl Watched {
     pub(crate) fn peak(&self, tool: &str) -> usize {
         let (mut now, mut peak) = (0_usize, 0);
         let mut started: BTreeMap<(String, String), ()> = BTreeMap::new();
-        for event in self.0.iter().filter(|event| event.tool.as_deref().is_some_and(|name| name.starts_with(tool))) {
-            let key = (event.batch.as_deref().unwrap_or_default().to_owned(), event.id.clone().unwrap_or_default());
+        for event in self.0.iter().filter(|event| {
+            event
+                .tool
+                .as_deref()
+                .is_some_and(|name| name.starts_with(tool))
+        }) {
+            let key = (
+                event.batch.as_deref().unwrap_or_default().to_owned(),
+                event.id.clone().unwrap_or_default(),
+            );
             match event.kind {
                 EventKind::CallStarted => {
                     started.insert(key, ());
@@ -244,7 +282,10 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) fn who(answer: impl Fn(&Question) -> Decision + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
+        Arc::new(Self {
+            answer: Box::new(answer),
+            asked: Mutex::default(),
+        })
     }
 
     pub(crate) fn questions(&self) -> Vec<Question> {

@@ -42,7 +42,10 @@ ask = [
   # A hook planted in a repository runs later, with your rights.
   { tool = "files_*", when = [{ at = "/path", glob = "{**/.git,**/.git/**}" }] },
 ]
-deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
+deny = [
+  { tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] },
+  { tool = "files_*", when = [{ at = "/source", glob = "**/.env" }] },
+]
 otherwise = "ask"
 allowed_outputs = ["console"]
 

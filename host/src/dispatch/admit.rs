@@ -51,11 +51,19 @@ impl Slots {
     /// # Errors
     ///
     /// `unavailable` if that takes too long, `limit` for re-entry or too deep nesting.
-    pub(super) async fn admit(&self, target: &Target, chain: &[Link]) -> Result<Admission, Failure> {
+    pub(super) async fn admit(
+        &self,
+        target: &Target,
+        chain: &[Link],
+    ) -> Result<Admission, Failure> {
         let Some(depth) = self.depths.get(chain.len()) else {
             return Err(Failure::host(
                 FailureKind::Limit,
-                format!("calls are nested {} deep; the limit is {}", chain.len(), self.depths.len() - 1),
+                format!(
+                    "calls are nested {} deep; the limit is {}",
+                    chain.len(),
+                    self.depths.len() - 1
+                ),
             )
             .hint("let the tools call each other less deeply; the operator sets host.max_depth"));
         };
@@ -64,11 +72,16 @@ impl Slots {
             _ => None,
         };
         if let Some(plugin) = serial
-            && chain.iter().any(|link| link.serial && link.plugin == plugin.implementation.plugin)
+            && chain
+                .iter()
+                .any(|link| link.serial && link.plugin == plugin.implementation.plugin)
         {
             return Err(Failure::host(
                 FailureKind::Limit,
-                format!("re-entrant call: a serial tool of `{}` is running above this call", plugin.implementation.plugin),
+                format!(
+                    "re-entrant call: a serial tool of `{}` is running above this call",
+                    plugin.implementation.plugin
+                ),
             )
             .hint("call it after the other one has ended"));
         }
@@ -77,7 +90,11 @@ impl Slots {
             && let Ok(slot) = Arc::clone(&depth.slots).try_acquire_owned()
             && let Some(plugin) = plugin_slot_now(target)
         {
-            return Ok(Admission { _slot: Some(slot), _plugin: plugin, _serial: None });
+            return Ok(Admission {
+                _slot: Some(slot),
+                _plugin: plugin,
+                _serial: None,
+            });
         }
         let Ok(_waiting) = Arc::clone(&depth.queue).try_acquire_owned() else {
             return Err(busy("too many calls are waiting already"));
@@ -95,22 +112,38 @@ impl Slots {
             };
             let serial = match serial {
                 Some(plugin) => Some(plugin.serial.enter().await.map_err(|error| {
-                    Failure::host(FailureKind::Internal, format!("the plugin's lock cannot be used: {error}"))
+                    Failure::host(
+                        FailureKind::Internal,
+                        format!("the plugin's lock cannot be used: {error}"),
+                    )
                 })?),
                 None => None,
             };
-            let slot = Arc::clone(&depth.slots).acquire_owned().await.map_err(closed)?;
-            Ok(Admission { _slot: Some(slot), _plugin: plugin_slot, _serial: serial })
+            let slot = Arc::clone(&depth.slots)
+                .acquire_owned()
+                .await
+                .map_err(closed)?;
+            Ok(Admission {
+                _slot: Some(slot),
+                _plugin: plugin_slot,
+                _serial: serial,
+            })
         };
         match tokio::time::timeout(self.queue_timeout, all).await {
             Ok(admitted) => admitted,
-            Err(_) => Err(busy(&format!("no slot became free within {:?}", self.queue_timeout))),
+            Err(_) => Err(busy(&format!(
+                "no slot became free within {:?}",
+                self.queue_timeout
+            ))),
         }
     }
 }
 
 /// `None`: its slots are taken. `Some(None)`: it has no bound of its own.
-#[expect(clippy::option_option, reason = "the two absences differ, as said above")]
+#[expect(
+    clippy::option_option,
+    reason = "the two absences differ, as said above"
+)]
 fn plugin_slot_now(target: &Target) -> Option<Option<OwnedSemaphorePermit>> {
     match target {
         Target::Plugin(tool) => match &tool.plugin.concurrency {
@@ -122,5 +155,6 @@ fn plugin_slot_now(target: &Target) -> Option<Option<OwnedSemaphorePermit>> {
 }
 
 fn busy(detail: &str) -> Failure {
-    Failure::host(FailureKind::Unavailable, detail).hint("try again later, with fewer calls at once")
+    Failure::host(FailureKind::Unavailable, detail)
+        .hint("try again later, with fewer calls at once")
 }

@@ -19,10 +19,17 @@ use crate::{
 const EXPIRES: Duration = Duration::from_secs(600);
 
 impl Dispatcher {
-    pub(super) async fn ask(&self, branch: &Branch, asked: AskedCall) -> Result<PermittedCall, Box<Refused>> {
+    pub(super) async fn ask(
+        &self,
+        branch: &Branch,
+        asked: AskedCall,
+    ) -> Result<PermittedCall, Box<Refused>> {
         let Some(approver) = &self.0.approver else {
-            let failure = Failure::host(FailureKind::Unauthorized, "this call needs a person's approval, and nobody is here to ask")
-                .hint("use another tool, or let a person run this at a terminal");
+            let failure = Failure::host(
+                FailureKind::Unauthorized,
+                "this call needs a person's approval, and nobody is here to ask",
+            )
+            .hint("use another tool, or let a person run this at a terminal");
             let rule = asked.rule.clone();
             return Err(refused(asked, failure, DecisionRecord::denied(rule)));
         };
@@ -38,9 +45,14 @@ impl Dispatcher {
             binding: binding(&asked.valid.target, &asked.valid.arguments),
             expires_in: EXPIRES,
         };
-        self.0.events.emit(|| Event::approval_requested(branch, &asked, &id));
+        self.0
+            .events
+            .emit(|| Event::approval_requested(branch, &asked, &id));
         let answer = {
-            let _paused = branch.parent.as_ref().map(|parent| parent.cx.deadline.pause());
+            let _paused = branch
+                .parent
+                .as_ref()
+                .map(|parent| parent.cx.deadline.pause());
             tokio::select! {
                 biased;
                 () = branch.scope.cancel.cancelled() => None,
@@ -53,20 +65,36 @@ impl Dispatcher {
             Some(Decision::Expired) => "expired",
             None => "cancelled",
         };
-        self.0.events.emit(|| Event::approval_decided(branch, &asked, &id, word));
+        self.0
+            .events
+            .emit(|| Event::approval_decided(branch, &asked, &id, word));
         let rule = asked.rule.clone();
         match answer {
-            None => Err(refused(asked, crate::stage::cancelled(), DecisionRecord::none())),
+            None => Err(refused(
+                asked,
+                crate::stage::cancelled(),
+                DecisionRecord::none(),
+            )),
             Some(Decision::Approve) => self.check_approved(branch, asked, &id),
             Some(Decision::Deny(reason)) => {
-                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                let failure = Failure::host(FailureKind::Unauthorized, format!("a person refused this call{why}"))
-                    .hint("do not repeat it unchanged");
+                let why = if reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {reason}")
+                };
+                let failure = Failure::host(
+                    FailureKind::Unauthorized,
+                    format!("a person refused this call{why}"),
+                )
+                .hint("do not repeat it unchanged");
                 Err(refused(asked, failure, DecisionRecord::refused(rule, &id)))
             }
             Some(Decision::Expired) => {
-                let failure = Failure::host(FailureKind::Unauthorized, "nobody answered the question about this call in time")
-                    .hint("ask the person first, then call again");
+                let failure = Failure::host(
+                    FailureKind::Unauthorized,
+                    "nobody answered the question about this call in time",
+                )
+                .hint("ask the person first, then call again");
                 Err(refused(asked, failure, DecisionRecord::expired(rule, &id)))
             }
         }

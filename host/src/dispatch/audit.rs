@@ -98,14 +98,20 @@ impl Audit {
     pub fn open(settings: AuditSettings) -> Result<Self, AuditError> {
         let log = Log {
             host: format!("h{}", std::process::id()),
-            state: Mutex::new(State { file: None, failed: false }),
+            state: Mutex::new(State {
+                file: None,
+                failed: false,
+            }),
             settings,
         };
         let opened = log.reopen();
         match opened {
             Ok(file) => log.state().file = Some(file),
             Err(error) if log.settings.on_error == OnError::Refuse => {
-                return Err(AuditError { path: log.settings.path, error });
+                return Err(AuditError {
+                    path: log.settings.path,
+                    error,
+                });
             }
             Err(error) => {
                 tracing::warn!(path = %log.settings.path.display(), %error, "the audit log cannot be written");
@@ -128,7 +134,10 @@ impl Audit {
             // A blank line tells whether the disk takes writes again.
             let mut file = log.reopen()?;
             file.write_all(b"\n")?;
-            *state = State { file: Some(file), failed: false };
+            *state = State {
+                file: Some(file),
+                failed: false,
+            };
         }
         Ok(())
     }
@@ -146,7 +155,10 @@ impl Audit {
                 if !state.failed {
                     tracing::error!(path = %log.settings.path.display(), %error, "the audit log cannot be written");
                 }
-                *state = State { file: None, failed: true };
+                *state = State {
+                    file: None,
+                    failed: true,
+                };
             }
         }
     }
@@ -159,10 +171,20 @@ impl Log {
 
     fn reopen(&self) -> io::Result<File> {
         let path = &self.settings.path;
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
         }
-        File::options().append(true).create(true).mode(0o600).open(path)
+        File::options()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
     }
 
     /// One write of one whole line, so that lines of several hosts never mix.
@@ -182,7 +204,10 @@ impl Log {
         if written != line.len() {
             // The torn line stays; the next one begins on a line of its own.
             let _ = file.write_all(b"\n");
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "the disk took only a part of the line"));
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "the disk took only a part of the line",
+            ));
         }
         state.file = Some(file);
         Ok(())
@@ -191,7 +216,12 @@ impl Log {
     /// Under a lock, and looked at again there: another host may have been first.
     fn rotate(&self) -> io::Result<()> {
         let path = &self.settings.path;
-        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(numbered(path, "lock"))?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(numbered(path, "lock"))?;
         lock.lock()?;
         match fs::metadata(path) {
             Ok(found) if found.len() >= self.settings.rotate_at => {}
@@ -213,9 +243,18 @@ impl Log {
     }
 
     fn line(&self, record: &Record<'_>) -> Value {
-        let Record { branch, result, decision, .. } = record;
+        let Record {
+            branch,
+            result,
+            decision,
+            ..
+        } = record;
         let principal = &branch.scope.principal;
-        let chain: Vec<String> = branch.chain().iter().map(|link| format!("{}/{}", link.plugin, link.tool)).collect();
+        let chain: Vec<String> = branch
+            .chain()
+            .iter()
+            .map(|link| format!("{}/{}", link.plugin, link.tool))
+            .collect();
         let implementation = result.implementation.as_ref();
         let canonical = record.arguments.map(canonical);
         let raw = match record.raw {

@@ -174,7 +174,10 @@ pub enum EventKind {
 
 impl Event {
     fn of(kind: EventKind, branch: &Branch) -> Self {
-        let depth = branch.parent.as_ref().map_or(0, |parent| parent.cx.chain.len() + 1);
+        let depth = branch
+            .parent
+            .as_ref()
+            .map_or(0, |parent| parent.cx.chain.len() + 1);
         Self {
             kind,
             batch: Some(Arc::clone(&branch.batch_id)),
@@ -201,7 +204,11 @@ impl Event {
         }
     }
 
-    pub(super) fn batch_finished(branch: &Branch, results: &[ToolResult], elapsed: Duration) -> Self {
+    pub(super) fn batch_finished(
+        branch: &Branch,
+        results: &[ToolResult],
+        elapsed: Duration,
+    ) -> Self {
         let failed = results.iter().any(|result| !result.success());
         Self {
             calls: Some(results.len()),
@@ -247,7 +254,12 @@ impl Event {
         Self::approval(EventKind::ApprovalRequested, branch, asked, question)
     }
 
-    pub(super) fn approval_decided(branch: &Branch, asked: &AskedCall, question: &str, word: &'static str) -> Self {
+    pub(super) fn approval_decided(
+        branch: &Branch,
+        asked: &AskedCall,
+        question: &str,
+        word: &'static str,
+    ) -> Self {
         Self {
             status: Some(word),
             ..Self::approval(EventKind::ApprovalDecided, branch, asked, question)

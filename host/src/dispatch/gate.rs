@@ -55,7 +55,9 @@ impl Dispatcher {
             Err(refused) => return Checked::Refused(refused),
         };
         match decide(&policy, branch, &valid) {
-            Verdict::Allow { rule } => Checked::Permitted(permit(valid, DecisionRecord::allowed(rule))),
+            Verdict::Allow { rule } => {
+                Checked::Permitted(permit(valid, DecisionRecord::allowed(rule)))
+            }
             Verdict::Ask { rule } => Checked::Asked(Box::new(AskedCall { valid, rule })),
             Verdict::Deny { rule, detail } => Checked::Refused(Box::new(Refused {
                 call: valid.call,
@@ -69,7 +71,12 @@ impl Dispatcher {
 
     /// Spends an approval: everything is checked again, and the call has to be the one that
     /// the person saw, to the byte.
-    pub(super) fn check_approved(&self, branch: &Branch, asked: AskedCall, approval: &str) -> Result<PermittedCall, Box<Refused>> {
+    pub(super) fn check_approved(
+        &self,
+        branch: &Branch,
+        asked: AskedCall,
+        approval: &str,
+    ) -> Result<PermittedCall, Box<Refused>> {
         let bound = binding(&asked.valid.target, &asked.valid.arguments);
         let overlay = self.overlay(&branch.scope.layers);
         let policy = self.0.policy.load();
@@ -92,10 +99,14 @@ impl Dispatcher {
             return Err(refused(valid, failure, asked.rule));
         }
         match decide(&policy, branch, &valid) {
-            Verdict::Allow { rule } | Verdict::Ask { rule } => Ok(permit(valid, DecisionRecord::approved(rule, approval))),
-            Verdict::Deny { rule, detail } => {
-                Err(refused(valid, Failure::new(FailureKind::Unauthorized, detail), rule))
+            Verdict::Allow { rule } | Verdict::Ask { rule } => {
+                Ok(permit(valid, DecisionRecord::approved(rule, approval)))
             }
+            Verdict::Deny { rule, detail } => Err(refused(
+                valid,
+                Failure::new(FailureKind::Unauthorized, detail),
+                rule,
+            )),
         }
     }
 }

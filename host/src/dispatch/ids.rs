@@ -13,9 +13,16 @@ pub(super) fn assign(batch: Batch) -> Vec<Numbered> {
     let mut taken: HashSet<String> = HashSet::with_capacity(count);
     let mut numbered = Vec::with_capacity(count);
     // A made id never equals a given one, wherever that stands.
-    let given: HashSet<String> = batch.calls.iter().filter_map(|call| call.id.clone()).collect();
+    let given: HashSet<String> = batch
+        .calls
+        .iter()
+        .filter_map(|call| call.id.clone())
+        .collect();
     for (index, call) in (0..).zip(batch.calls) {
-        let usable = call.id.as_deref().filter(|id| !id.trim().is_empty() && id.len() <= MAX);
+        let usable = call
+            .id
+            .as_deref()
+            .filter(|id| !id.trim().is_empty() && id.len() <= MAX);
         let (id, original) = match usable {
             Some(id) if taken.insert(id.to_owned()) => (id.to_owned(), None),
             _ => {
@@ -63,7 +70,14 @@ mod tests {
 
     #[test]
     fn every_call_has_an_id_of_its_own() {
-        let all = ids(&[Some("a"), Some("a"), None, Some(""), Some("call_1"), Some("b")]);
+        let all = ids(&[
+            Some("a"),
+            Some("a"),
+            None,
+            Some(""),
+            Some("call_1"),
+            Some("b"),
+        ]);
         let unique: HashSet<_> = all.iter().map(|(id, _)| id).collect();
         assert_eq!(unique.len(), 6, "{all:?}");
         assert_eq!(all[0], ("a".into(), None));

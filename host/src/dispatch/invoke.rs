@@ -14,7 +14,12 @@ use crate::{
 };
 
 impl Dispatcher {
-    pub(super) async fn invoke(&self, cx: Arc<StageContext>, target: &Target, arguments: &Arc<Value>) -> Result<Output, Failure> {
+    pub(super) async fn invoke(
+        &self,
+        cx: Arc<StageContext>,
+        target: &Target,
+        arguments: &Arc<Value>,
+    ) -> Result<Output, Failure> {
         match target {
             Target::Plugin(tool) => {
                 let link = Link {

@@ -98,7 +98,9 @@ impl Scope {
 
 impl std::fmt::Debug for Scope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("principal", &self.principal).finish_non_exhaustive()
+        f.debug_struct("Scope")
+            .field("principal", &self.principal)
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,6 +120,14 @@ pub struct DispatcherParts {
     pub audit: Audit,
     /// What can be watched.
     pub events: EventBus,
+}
+
+impl std::fmt::Debug for DispatcherParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DispatcherParts")
+            .field("bounds", &self.bounds)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Runs batches. Cheap to clone.
@@ -184,12 +194,19 @@ impl Dispatcher {
 
     /// What `principal` may see, by name: for lists that faces show.
     #[must_use]
-    pub fn visible(&self, principal: &Principal, layers: &[Arc<dyn Shelf>]) -> Vec<crate::registry::Target> {
+    pub fn visible(
+        &self,
+        principal: &Principal,
+        layers: &[Arc<dyn Shelf>],
+    ) -> Vec<crate::registry::Target> {
         let overlay = self.overlay(layers);
         let policy = self.0.policy.load();
         let names = overlay.names();
-        let seen = names.iter().filter(|name| policy.may_see(principal, name.as_str()));
-        seen.filter_map(|name| overlay.lookup(name.as_str()).ok()).collect()
+        let seen = names
+            .iter()
+            .filter(|name| policy.may_see(principal, name.as_str()));
+        seen.filter_map(|name| overlay.lookup(name.as_str()).ok())
+            .collect()
     }
 
     /// The rules in force.
@@ -207,7 +224,10 @@ impl Dispatcher {
     async fn run_branch(&self, branch: Branch, batch: Batch) -> Vec<ToolResult> {
         let calls = ids::assign(batch);
         let overlay = self.overlay(&branch.scope.layers);
-        let checked = calls.into_iter().map(|call| self.check(&branch, &overlay, call)).collect();
+        let checked = calls
+            .into_iter()
+            .map(|call| self.check(&branch, &overlay, call))
+            .collect();
         let plan = Plan::new(checked, branch.serial || branch.stop_on_failure);
         self.run_plan(&Arc::new(branch), plan).await
     }
@@ -227,6 +247,8 @@ impl Dispatcher {
 
 impl std::fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dispatcher").field("bounds", &self.0.bounds).finish_non_exhaustive()
+        f.debug_struct("Dispatcher")
+            .field("bounds", &self.0.bounds)
+            .finish_non_exhaustive()
     }
 }

@@ -5,11 +5,7 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 
-use super::{
-    Branch, Dispatcher, Scope,
-    call::Numbered,
-    gate::Checked,
-};
+use super::{Branch, Dispatcher, Scope, call::Numbered, gate::Checked};
 use crate::{
     ports::{Caller, Nested, NestedOptions, NestedResult, NestedTool, Permission},
     tool::{Batch, RawArguments, ToolCall},
@@ -23,7 +19,9 @@ impl Dispatcher {
             scope: Scope {
                 principal: cx.principal.clone(),
                 layers: Vec::new(),
-                deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+                deadline: options
+                    .timeout
+                    .and_then(|timeout| Instant::now().checked_add(timeout)),
                 cancel: cx.cancel.child_token(),
                 extra: options.extra.clone(),
             },
@@ -77,7 +75,10 @@ impl Nested for Dispatcher {
         let dispatcher = self.clone();
         Box::pin(async move {
             let branch = dispatcher.branch(&from, &options);
-            let calls = calls.into_iter().map(|(name, arguments)| ToolCall::new(name, arguments)).collect();
+            let calls = calls
+                .into_iter()
+                .map(|(name, arguments)| ToolCall::new(name, arguments))
+                .collect();
             let work = async {
                 if let Some(delay) = options.retry_delay {
                     let until = branch.scope.deadline;
@@ -92,10 +93,12 @@ impl Nested for Dispatcher {
                         None => sleep.await,
                     }
                 }
-                dispatcher.run_branch(branch, Batch { calls, cut: false }).await
+                dispatcher
+                    .run_branch(branch, Batch { calls, cut: false })
+                    .await
             };
             // The caller lets go of the gate while it waits, or its own calls could not enter.
-            let results = from.cx.lane.outside(work).await;
+            let results = from.cx.lane.outside(Box::pin(work)).await;
             let results = results.into_iter().map(|result| NestedResult {
                 outcome: result.outcome,
                 elapsed: result.elapsed,

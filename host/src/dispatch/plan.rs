@@ -35,12 +35,18 @@ impl Plan {
     pub(super) fn new(checked: Vec<Checked>, serial: bool) -> Self {
         let parallel = !serial && checked.iter().all(may_run_beside_others);
         if !parallel {
-            return Self { mode: Mode::Serial, lanes: vec![checked] };
+            return Self {
+                mode: Mode::Serial,
+                lanes: vec![checked],
+            };
         }
         let mut lanes: Vec<(Option<String>, Vec<Checked>)> = Vec::new();
         for call in checked {
             let channel = channel(&call);
-            let same = channel.is_some().then(|| lanes.iter_mut().find(|(key, _)| *key == channel)).flatten();
+            let same = channel
+                .is_some()
+                .then(|| lanes.iter_mut().find(|(key, _)| *key == channel))
+                .flatten();
             match same {
                 Some((_, lane)) => lane.push(call),
                 None => lanes.push((channel, vec![call])),

@@ -27,13 +27,17 @@ impl Dispatcher {
     pub(super) async fn run_plan(&self, branch: &Arc<Branch>, plan: Plan) -> Vec<ToolResult> {
         let started = Instant::now();
         let count = plan.lanes.iter().map(Vec::len).sum();
-        self.0.events.emit(|| Event::batch_started(branch, count, plan.mode));
+        self.0
+            .events
+            .emit(|| Event::batch_started(branch, count, plan.mode));
         let mut results = match plan.mode {
             Mode::Serial => self.run_serial(branch, plan).await,
             Mode::Parallel => self.run_parallel(branch, plan).await,
         };
         results.sort_by_key(|result| result.index);
-        self.0.events.emit(|| Event::batch_finished(branch, &results, started.elapsed()));
+        self.0
+            .events
+            .emit(|| Event::batch_finished(branch, &results, started.elapsed()));
         results
     }
 
@@ -82,7 +86,12 @@ impl Dispatcher {
         results
     }
 
-    async fn run_lane(&self, branch: &Branch, lane: Vec<Checked>, parallel: bool) -> Vec<ToolResult> {
+    async fn run_lane(
+        &self,
+        branch: &Branch,
+        lane: Vec<Checked>,
+        parallel: bool,
+    ) -> Vec<ToolResult> {
         let mut results = Vec::with_capacity(lane.len());
         for checked in lane {
             results.push(self.run_guarded(branch, checked, parallel).await);
@@ -98,17 +107,23 @@ impl Dispatcher {
             return result;
         }
         tracing::error!(tool = %call.name, "a call panicked: a fault of the host");
-        let failure = Failure::host(FailureKind::Internal, "the host failed while it ran this call")
-            .hint("whether it took effect is not known; the operator finds the reason in the log");
-        self.settle(branch, Ended {
-            outcome: Err(failure),
-            call,
-            target: None,
-            arguments: None,
-            decision: DecisionRecord::none(),
-            parallel,
-            timing: Timing::none(),
-        })
+        let failure = Failure::host(
+            FailureKind::Internal,
+            "the host failed while it ran this call",
+        )
+        .hint("whether it took effect is not known; the operator finds the reason in the log");
+        self.settle(
+            branch,
+            Ended {
+                outcome: Err(failure),
+                call,
+                target: None,
+                arguments: None,
+                decision: DecisionRecord::none(),
+                parallel,
+                timing: Timing::none(),
+            },
+        )
     }
 
     async fn run_one(&self, branch: &Branch, checked: Checked, parallel: bool) -> ToolResult {
@@ -124,30 +139,51 @@ impl Dispatcher {
     }
 
     fn refuse(&self, branch: &Branch, refused: Refused, parallel: bool) -> ToolResult {
-        self.settle(branch, Ended {
-            outcome: Err(refused.failure),
-            call: refused.call,
-            target: refused.target,
-            arguments: refused.arguments,
-            decision: refused.decision,
-            parallel,
-            timing: Timing::none(),
-        })
+        self.settle(
+            branch,
+            Ended {
+                outcome: Err(refused.failure),
+                call: refused.call,
+                target: refused.target,
+                arguments: refused.arguments,
+                decision: refused.decision,
+                parallel,
+                timing: Timing::none(),
+            },
+        )
     }
 
     /// Admits the call and runs it to its end.
-    async fn execute(&self, branch: &Branch, permitted: PermittedCall, parallel: bool) -> ToolResult {
-        let PermittedCall { call, target, arguments, decision, .. } = permitted;
+    async fn execute(
+        &self,
+        branch: &Branch,
+        permitted: PermittedCall,
+        parallel: bool,
+    ) -> ToolResult {
+        let PermittedCall {
+            call,
+            target,
+            arguments,
+            decision,
+            ..
+        } = permitted;
         let waiting = Instant::now();
         let chain = branch.chain();
-        let step = if target.parallel_safe(&arguments) { Step::Shared } else { Step::Exclusive };
+        let step = if target.parallel_safe(&arguments) {
+            Step::Shared
+        } else {
+            Step::Exclusive
+        };
         let lane = Lane::new(branch.gate.clone(), step);
         let mut timing = Timing::none();
 
         let admitted = async {
             self.0.audit.ready().map_err(|error| {
-                Failure::host(FailureKind::Unavailable, format!("the audit log cannot be written: {error}"))
-                    .hint("the operator has to free the disk or set audit.on_error = \"warn\"")
+                Failure::host(
+                    FailureKind::Unavailable,
+                    format!("the audit log cannot be written: {error}"),
+                )
+                .hint("the operator has to free the disk or set audit.on_error = \"warn\"")
             })?;
             branch.bounded(lane.enter()).await?;
             branch.bounded(self.0.slots.admit(&target, &chain)).await?
@@ -168,22 +204,27 @@ impl Dispatcher {
                     extra: branch.scope.extra.clone(),
                     lane,
                 }));
-                self.0.events.emit(|| Event::call_started(branch, &call, &target));
+                self.0
+                    .events
+                    .emit(|| Event::call_started(branch, &call, &target));
                 let started = Instant::now();
                 let outcome = self.invoke(cx, &target, &arguments).await;
                 timing.elapsed = started.elapsed();
                 outcome
             }
         };
-        self.settle(branch, Ended {
-            outcome,
-            call,
-            target: Some(target),
-            arguments: Some(arguments),
-            decision,
-            parallel,
-            timing,
-        })
+        self.settle(
+            branch,
+            Ended {
+                outcome,
+                call,
+                target: Some(target),
+                arguments: Some(arguments),
+                decision,
+                parallel,
+                timing,
+            },
+        )
     }
 }
 
@@ -192,14 +233,25 @@ impl Branch {
     pub(super) fn chain(&self) -> Arc<[Link]> {
         match &self.parent {
             None => Arc::from([]),
-            Some(parent) => parent.cx.chain.iter().chain([&parent.link]).cloned().collect(),
+            Some(parent) => parent
+                .cx
+                .chain
+                .iter()
+                .chain([&parent.link])
+                .cloned()
+                .collect(),
         }
     }
 
     /// What a call may take: its own limit, what the scope says, what its parent has left.
     fn deadline(&self, limit: Duration) -> Arc<Deadline> {
-        let scope = self.scope.deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
-        let parent = self.parent.as_ref().map(|parent| Arc::clone(&parent.cx.deadline));
+        let scope = self.scope.deadline.map_or(Duration::MAX, |at| {
+            at.saturating_duration_since(Instant::now())
+        });
+        let parent = self
+            .parent
+            .as_ref()
+            .map(|parent| Arc::clone(&parent.cx.deadline));
         Deadline::after(limit.min(scope), parent)
     }
 
@@ -209,8 +261,11 @@ impl Branch {
             return Err(cancelled());
         }
         let late = || {
-            Failure::host(FailureKind::Timeout, "the time for all of the batch was over before this call could start")
-                .hint("give the batch more time, or fewer calls")
+            Failure::host(
+                FailureKind::Timeout,
+                "the time for all of the batch was over before this call could start",
+            )
+            .hint("give the batch more time, or fewer calls")
         };
         let scope = async {
             match self.scope.deadline {
@@ -253,7 +308,10 @@ impl Checked {
 }
 
 fn skipped(checked: Checked) -> Checked {
-    let failure = Failure::host(FailureKind::Skipped, "not started, because an earlier call failed");
+    let failure = Failure::host(
+        FailureKind::Skipped,
+        "not started, because an earlier call failed",
+    );
     Checked::Refused(Box::new(Refused {
         call: checked.into_call(),
         failure,

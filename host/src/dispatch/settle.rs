@@ -42,27 +42,51 @@ pub(super) struct DecisionRecord {
 impl DecisionRecord {
     /// The call never came to the gate.
     pub(super) fn none() -> Self {
-        Self { word: "none", rule: None, approval: None }
+        Self {
+            word: "none",
+            rule: None,
+            approval: None,
+        }
     }
 
     pub(super) fn allowed(rule: String) -> Self {
-        Self { word: "allowed", rule: Some(rule.into()), approval: None }
+        Self {
+            word: "allowed",
+            rule: Some(rule.into()),
+            approval: None,
+        }
     }
 
     pub(super) fn denied(rule: String) -> Self {
-        Self { word: "denied", rule: Some(rule.into()), approval: None }
+        Self {
+            word: "denied",
+            rule: Some(rule.into()),
+            approval: None,
+        }
     }
 
     pub(super) fn approved(rule: String, question: &str) -> Self {
-        Self { word: "approved", rule: Some(rule.into()), approval: Some(question.into()) }
+        Self {
+            word: "approved",
+            rule: Some(rule.into()),
+            approval: Some(question.into()),
+        }
     }
 
     pub(super) fn refused(rule: String, question: &str) -> Self {
-        Self { word: "refused", rule: Some(rule.into()), approval: Some(question.into()) }
+        Self {
+            word: "refused",
+            rule: Some(rule.into()),
+            approval: Some(question.into()),
+        }
     }
 
     pub(super) fn expired(rule: String, question: &str) -> Self {
-        Self { word: "expired", rule: Some(rule.into()), approval: Some(question.into()) }
+        Self {
+            word: "expired",
+            rule: Some(rule.into()),
+            approval: Some(question.into()),
+        }
     }
 }
 
@@ -77,7 +101,9 @@ impl Timing {
 
 impl Dispatcher {
     pub(super) fn settle(&self, branch: &Branch, ended: Ended) -> ToolResult {
-        let outcome = ended.outcome.and_then(|output| honest(output, ended.target.as_ref()));
+        let outcome = ended
+            .outcome
+            .and_then(|output| honest(output, ended.target.as_ref()));
         let result = ToolResult {
             id: ended.call.id.to_string(),
             original_id: ended.call.original_id.clone(),
@@ -88,7 +114,10 @@ impl Dispatcher {
             parallel: ended.parallel,
             elapsed: ended.timing.elapsed,
             queue: ended.timing.queue,
-            implementation: ended.target.as_ref().map(|target| target.implementation().clone()),
+            implementation: ended
+                .target
+                .as_ref()
+                .map(|target| target.implementation().clone()),
         };
         self.0.events.emit(|| Event::tool_call(branch, &result));
         self.0.audit.append(|| Record {
@@ -117,8 +146,11 @@ fn honest(output: Output, target: Option<&Target>) -> Result<Output, Failure> {
     match schema.check(&output.value) {
         Ok(()) => Ok(output),
         Err(problem) => {
-            let error = ToolError::new(Reason::Schema, format!("the plugin's result does not fit its own output schema: {problem}"))
-                .hint("a fault of the plugin; its value is attached as it came");
+            let error = ToolError::new(
+                Reason::Schema,
+                format!("the plugin's result does not fit its own output schema: {problem}"),
+            )
+            .hint("a fault of the plugin; its value is attached as it came");
             Err(Failure {
                 value: Some(output.value),
                 blocks: output.blocks,

@@ -55,27 +55,40 @@ impl Dispatcher {
         let target = match overlay.lookup(&call.name) {
             Ok(target) => target,
             Err(error) if is_tool_not_found(&*error) => {
-                let seen = |name: &ToolName| principal.covers(name.as_str()) && policy.may_see(principal, name.as_str());
+                let seen = |name: &ToolName| {
+                    principal.covers(name.as_str()) && policy.may_see(principal, name.as_str())
+                };
                 let failure = not_found(&call.name, &overlay.names(), &seen);
                 return Err(refused(call, failure, None));
             }
             Err(error) => {
                 tracing::error!(tool = %call.name, %error, "a registry failed");
-                let failure = Failure::host(FailureKind::Internal, "the registry failed to look the tool up")
-                    .hint("try again; the operator finds the reason in the log");
+                let failure = Failure::host(
+                    FailureKind::Internal,
+                    "the registry failed to look the tool up",
+                )
+                .hint("try again; the operator finds the reason in the log");
                 return Err(refused(call, failure, None));
             }
         };
         if !policy.may_see(principal, &call.name) || !self.chain_may_call(branch, &call.name) {
-            let error = ToolError::new(Reason::Unauthorized, format!("`{}` is not yours to call", call.name))
-                .hint("use another tool; only the operator can change this");
+            let error = ToolError::new(
+                Reason::Unauthorized,
+                format!("`{}` is not yours to call", call.name),
+            )
+            .hint("use another tool; only the operator can change this");
             let failure = Failure::new(FailureKind::Unauthorized, error);
             let mut refused = refused(call, failure, None);
-            refused.decision = DecisionRecord::denied(format!("principals.{}: not visible", principal.origin()));
+            refused.decision =
+                DecisionRecord::denied(format!("principals.{}: not visible", principal.origin()));
             return Err(refused);
         }
         match target.parameters().accept(object) {
-            Ok(accepted) => Ok(ValidCall { call, target, arguments: Arc::new(accepted) }),
+            Ok(accepted) => Ok(ValidCall {
+                call,
+                target,
+                arguments: Arc::new(accepted),
+            }),
             Err(errors) => Err(refused(call, Failure::invalid(errors), Some(target))),
         }
     }
@@ -86,7 +99,9 @@ impl Dispatcher {
             return true;
         };
         let links = parent.cx.chain.iter().chain([&parent.link]);
-        links.into_iter().all(|link| link.may_call.iter().any(|glob| glob.is_match(tool)))
+        links
+            .into_iter()
+            .all(|link| link.may_call.iter().any(|glob| glob.is_match(tool)))
     }
 }
 
@@ -99,7 +114,11 @@ fn not_found(name: &str, names: &BTreeSet<ToolName>, seen: &dyn Fn(&ToolName) ->
         .filter(|(alike, _)| *alike >= ALIKE)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near: Vec<String> = near.iter().take(NEAREST).map(|(_, name)| format!("`{name}`")).collect();
+    let near: Vec<String> = near
+        .iter()
+        .take(NEAREST)
+        .map(|(_, name)| format!("`{name}`"))
+        .collect();
     let hint = if near.is_empty() {
         "call one of the tools that you were given".to_owned()
     } else {
@@ -126,10 +145,19 @@ mod tests {
             .map(|name| ToolName::new(name).unwrap())
             .collect();
         let seen = |name: &ToolName| name.as_str() != "files_read_secret";
-        for given in ["files_raed", "functions.files_read", "Files_Read", " files_read", "default_api:files_read"] {
+        for given in [
+            "files_raed",
+            "functions.files_read",
+            "Files_Read",
+            " files_read",
+            "default_api:files_read",
+        ] {
             let failure = not_found(given, &names, &seen);
             let hint = failure.error.hint.unwrap();
-            assert!(hint.starts_with("did you mean `files_read`"), "{given}: {hint}");
+            assert!(
+                hint.starts_with("did you mean `files_read`"),
+                "{given}: {hint}"
+            );
             assert!(!hint.contains("secret"), "{hint}");
         }
         let failure = not_found(&"x".repeat(5_000), &names, &seen);

@@ -17,7 +17,10 @@ pub struct NoConsole;
 
 impl Console for NoConsole {
     fn write(&self, _: &str, _: &str) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this host has no console"))
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this host has no console",
+        ))
     }
 }
 
@@ -31,7 +34,11 @@ pub(super) struct ConsoleChannel {
 
 impl ConsoleChannel {
     pub(super) fn new(name: &str, console: Arc<dyn Console>) -> Self {
-        Self { name: name.into(), console, turn: Arc::default() }
+        Self {
+            name: name.into(),
+            console,
+            turn: Arc::default(),
+        }
     }
 }
 
@@ -59,7 +66,10 @@ impl Channel for ConsoleChannel {
                     format!("the console cannot be written: {error}"),
                     "say it in your reply instead",
                 )),
-                Err(_) => Err(Undelivered::unknown("the console failed", "the operator finds the reason in the log")),
+                Err(_) => Err(Undelivered::unknown(
+                    "the console failed",
+                    "the operator finds the reason in the log",
+                )),
             }
         })
     }

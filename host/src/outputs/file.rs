@@ -25,7 +25,10 @@ pub(super) struct FileChannel {
 
 impl FileChannel {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, turn: Arc::default() }
+        Self {
+            path,
+            turn: Arc::default(),
+        }
     }
 }
 
@@ -70,7 +73,10 @@ fn append(path: &Path, message: &Message) -> io::Result<()> {
     let mut file = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(folder) = path.parent() {
-                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(folder)?;
             }
             open(path)?
         }
@@ -80,7 +86,10 @@ fn append(path: &Path, message: &Message) -> io::Result<()> {
     if written != text.len() {
         // The torn message stays; the next one begins on a line of its own.
         let _ = file.write_all(b"\n");
-        return Err(io::Error::new(io::ErrorKind::StorageFull, "the disk took only a part of the message"));
+        return Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            "the disk took only a part of the message",
+        ));
     }
     Ok(())
 }
@@ -98,6 +107,9 @@ fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no regular file"))
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this is no regular file",
+        ))
     }
 }

@@ -32,7 +32,10 @@ impl MemoryOutputs {
     /// 1,024 messages and 36 MiB are kept.
     #[must_use]
     pub fn messages(&self, channel: &str) -> Vec<Message> {
-        self.kept().get(channel).map(|kept| kept.messages.iter().cloned().collect()).unwrap_or_default()
+        self.kept()
+            .get(channel)
+            .map(|kept| kept.messages.iter().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// How many older messages had to make room.
@@ -43,7 +46,10 @@ impl MemoryOutputs {
 
     pub(super) fn channel(&self, name: &str) -> MemoryChannel {
         self.kept().insert(name.to_owned(), Kept::default());
-        MemoryChannel { name: name.to_owned(), outputs: self.clone() }
+        MemoryChannel {
+            name: name.to_owned(),
+            outputs: self.clone(),
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {

@@ -100,7 +100,10 @@ impl Message {
             }
         }
         if errors.is_empty() {
-            Ok(Self { text: arguments.text, blocks })
+            Ok(Self {
+                text: arguments.text,
+                blocks,
+            })
         } else {
             Err(Box::new(Failure::invalid(errors)))
         }
@@ -110,24 +113,40 @@ impl Message {
     pub(super) fn as_text(&self) -> String {
         let mut text = self.text.clone();
         for block in &self.blocks {
-            let name = block.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+            let name = block
+                .name
+                .as_ref()
+                .map(|name| format!(" {name:?}"))
+                .unwrap_or_default();
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&format!("[block {}{name} {} bytes]", block.mime, block.data.len()));
+            text.push_str(&format!(
+                "[block {}{name} {} bytes]",
+                block.mime,
+                block.data.len()
+            ));
         }
         text
     }
 
     /// Bytes in memory, roughly.
     pub(super) fn size(&self) -> usize {
-        self.text.len() + self.blocks.iter().map(|block| block.data.len()).sum::<usize>()
+        self.text.len()
+            + self
+                .blocks
+                .iter()
+                .map(|block| block.data.len())
+                .sum::<usize>()
     }
 }
 
 fn too_large(field: &str, size: usize, cap: usize) -> Box<Failure> {
-    let mut failure = Failure::host(FailureKind::Limit, format!("{size} bytes; the limit of one message is {cap}"))
-        .hint("send several messages, or write a file and send its path");
+    let mut failure = Failure::host(
+        FailureKind::Limit,
+        format!("{size} bytes; the limit of one message is {cap}"),
+    )
+    .hint("send several messages, or write a file and send its path");
     failure.error = failure.error.field(field);
     Box::new(failure)
 }

@@ -48,7 +48,9 @@ pub fn channels(
             }
         };
         let channel: Arc<dyn Channel> = match output {
-            OutputConfig::Stdout => Arc::new(console::ConsoleChannel::new(name, Arc::clone(console))),
+            OutputConfig::Stdout => {
+                Arc::new(console::ConsoleChannel::new(name, Arc::clone(console)))
+            }
             OutputConfig::File { path } => Arc::new(file::FileChannel::new(path.clone())),
             OutputConfig::Webhook { url, token_env } => {
                 Arc::new(webhook::Webhook::new(name, url, token_env.as_deref(), env))

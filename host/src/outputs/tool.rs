@@ -36,17 +36,29 @@ pub(super) struct Undelivered {
 impl Undelivered {
     /// The channel cannot be reached or written.
     pub(super) fn unavailable(detail: impl Into<String>, hint: &'static str) -> Self {
-        Self { reason: "unavailable_channel", detail: detail.into(), hint }
+        Self {
+            reason: "unavailable_channel",
+            detail: detail.into(),
+            hint,
+        }
     }
 
     /// The channel was reached and said no.
     pub(super) fn refused(detail: impl Into<String>, hint: &'static str) -> Self {
-        Self { reason: "refused_by_channel", detail: detail.into(), hint }
+        Self {
+            reason: "refused_by_channel",
+            detail: detail.into(),
+            hint,
+        }
     }
 
     /// It broke off in the middle.
     pub(super) fn unknown(detail: impl Into<String>, hint: &'static str) -> Self {
-        Self { reason: "delivery_unknown", detail: detail.into(), hint }
+        Self {
+            reason: "delivery_unknown",
+            detail: detail.into(),
+            hint,
+        }
     }
 
     fn failure(self, channel: &str) -> Failure {
@@ -90,7 +102,11 @@ impl SendTool {
             },
             ..ToolSpec::new(tool, description, Message::schema())
         };
-        Self { spec, name: name.into(), channel }
+        Self {
+            spec,
+            name: name.into(),
+            channel,
+        }
     }
 }
 
@@ -99,19 +115,30 @@ impl NativeTool for SendTool {
         &self.spec
     }
 
-    fn call(self: Arc<Self>, _: Arc<StageContext>, args: Arc<Value>) -> BoxFuture<'static, Result<Output, Failure>> {
+    fn call(
+        self: Arc<Self>,
+        _: Arc<StageContext>,
+        args: Arc<Value>,
+    ) -> BoxFuture<'static, Result<Output, Failure>> {
         Box::pin(async move {
             let message = Message::read(&args).map_err(|failure| *failure)?;
             drop(args);
             let mut value = json!({ "channel": &*self.name, "text_bytes": message.text.len() });
             if !message.blocks.is_empty() {
                 // Success must not claim more than what arrived.
-                let key = if self.channel.keeps_media() { "blocks" } else { "blocks_noted" };
+                let key = if self.channel.keeps_media() {
+                    "blocks"
+                } else {
+                    "blocks_noted"
+                };
                 value[key] = message.blocks.len().into();
             }
             let sent = Arc::clone(&self.channel).send(message).await;
             sent.map_err(|undelivered| undelivered.failure(&self.name))?;
-            Ok(Output { value, blocks: Vec::new() })
+            Ok(Output {
+                value,
+                blocks: Vec::new(),
+            })
         })
     }
 }

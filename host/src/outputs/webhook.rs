@@ -39,19 +39,41 @@ struct Body<'a> {
 }
 
 impl Webhook {
-    pub(super) fn new(name: &str, url: &str, token_env: Option<&str>, env: &[(String, String)]) -> Self {
+    pub(super) fn new(
+        name: &str,
+        url: &str,
+        token_env: Option<&str>,
+        env: &[(String, String)],
+    ) -> Self {
         let token = token_env.map(|variable| bearer(variable, env)).transpose();
-        Self { name: name.to_owned(), url: url.to_owned(), token, client: OnceCell::new() }
+        Self {
+            name: name.to_owned(),
+            url: url.to_owned(),
+            token,
+            client: OnceCell::new(),
+        }
     }
 
     async fn post(&self, message: &Message) -> Result<(), Undelivered> {
         let token = self.token.as_ref().map_err(|missing| {
-            Undelivered::unavailable(missing, "use another channel; the operator has to set the variable")
+            Undelivered::unavailable(
+                missing,
+                "use another channel; the operator has to set the variable",
+            )
         })?;
-        let client = self.client.get_or_try_init(|| client(self.url.starts_with("https://"))).await?;
-        let body = serde_json::to_vec(&Body { channel: &self.name, message })
-            .map_err(|error| Undelivered::unavailable(error.to_string(), "a fault of the host"))?;
-        let mut request = client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body);
+        let client = self
+            .client
+            .get_or_try_init(|| client(self.url.starts_with("https://")))
+            .await?;
+        let body = serde_json::to_vec(&Body {
+            channel: &self.name,
+            message,
+        })
+        .map_err(|error| Undelivered::unavailable(error.to_string(), "a fault of the host"))?;
+        let mut request = client
+            .post(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token);
         }
@@ -68,7 +90,10 @@ impl Webhook {
             "use another channel; the operator has to check its address and token"
         };
         // The answer's text stays out: it may repeat what it was sent.
-        Err(Undelivered::refused(format!("its server answered with status {}", status.as_u16()), hint))
+        Err(Undelivered::refused(
+            format!("its server answered with status {}", status.as_u16()),
+            hint,
+        ))
     }
 
     fn broken(&self, error: reqwest::Error) -> Undelivered {
@@ -77,10 +102,16 @@ impl Webhook {
         let why = why(&error);
         tracing::warn!(channel = %self.name, error = %chain(&error), "a webhook failed");
         if builder {
-            return Undelivered::unavailable("its address is not usable", "use another channel; the operator has to correct it");
+            return Undelivered::unavailable(
+                "its address is not usable",
+                "use another channel; the operator has to correct it",
+            );
         }
         if connect {
-            return Undelivered::unavailable(format!("its server cannot be reached{why}"), "it may work later, or use another channel");
+            return Undelivered::unavailable(
+                format!("its server cannot be reached{why}"),
+                "it may work later, or use another channel",
+            );
         }
         Undelivered::unknown(
             format!("the connection broke off before an answer came{why}"),
@@ -104,11 +135,18 @@ impl Channel for Webhook {
 }
 
 fn bearer(variable: &str, env: &[(String, String)]) -> Result<HeaderValue, String> {
-    let value = env.iter().find(|(key, _)| key == variable).map(|(_, value)| value.trim());
+    let value = env
+        .iter()
+        .find(|(key, _)| key == variable)
+        .map(|(_, value)| value.trim());
     let value = value.filter(|value| !value.is_empty());
-    let value = value.ok_or_else(|| format!("its token is missing: the variable {variable} is not set"))?;
-    let mut header = HeaderValue::try_from(format!("Bearer {value}"))
-        .map_err(|_| format!("its token is not usable: the variable {variable} holds characters that no header takes"))?;
+    let value =
+        value.ok_or_else(|| format!("its token is missing: the variable {variable} is not set"))?;
+    let mut header = HeaderValue::try_from(format!("Bearer {value}")).map_err(|_| {
+        format!(
+            "its token is not usable: the variable {variable} holds characters that no header takes"
+        )
+    })?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -141,7 +179,8 @@ async fn client(secure: bool) -> Result<Client, Undelivered> {
 /// With the machine's own certificates; plain HTTP works on a machine that has none.
 fn tls(secure: bool) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let config = if secure {
         config.with_platform_verifier()?
     } else {
@@ -153,7 +192,10 @@ fn tls(secure: bool) -> Result<ClientConfig, rustls::Error> {
 /// `: connection refused`, where the operating system gave a reason.
 fn why(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
-    let kind = causes.filter_map(|error| error.downcast_ref::<io::Error>()).last().map(io::Error::kind);
+    let kind = causes
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .last()
+        .map(io::Error::kind);
     match kind {
         Some(kind) if !matches!(kind, io::ErrorKind::Other) => format!(": {kind}"),
         _ => String::new(),
@@ -161,6 +203,11 @@ fn why(error: &reqwest::Error) -> String {
 }
 
 fn chain(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -50,9 +50,16 @@ impl Catalog {
     }
 
     fn add(&mut self, loaded: Loaded) {
-        let Loaded { name, origin, outcome, mut problems } = loaded;
+        let Loaded {
+            name,
+            origin,
+            outcome,
+            mut problems,
+        } = loaded;
         if let Some(first) = self.plugins.get_mut(&name) {
-            first.problems.push(format!("{origin} has the same name and is not used"));
+            first
+                .problems
+                .push(format!("{origin} has the same name and is not used"));
             return;
         }
         let mut offered = Vec::new();
@@ -77,7 +84,12 @@ impl Catalog {
                 Some(plugin)
             }
         };
-        let entry = Entry { origin, plugin, tools: offered, problems };
+        let entry = Entry {
+            origin,
+            plugin,
+            tools: offered,
+            problems,
+        };
         self.plugins.insert(name, entry);
     }
 
@@ -96,7 +108,9 @@ impl Shelf for Catalog {
     fn lookup(&self, name: &str) -> Result<Target, Box<dyn Error + Send + Sync>> {
         match self.tools.get(name) {
             Some(tool) => Ok(Target::Plugin(Arc::clone(tool))),
-            None => Err(Box::new(ErrToolNotFound { name: name.to_owned() })),
+            None => Err(Box::new(ErrToolNotFound {
+                name: name.to_owned(),
+            })),
         }
     }
 

@@ -65,10 +65,18 @@ pub fn discover(
     let mut paths = Vec::new();
     let mut from_folder = BTreeSet::new();
 
-    for name in standard.iter().filter_map(|plugin| PluginName::new(plugin.name).ok()) {
-        let replaced = configured.get(&name).is_some_and(|plugin| matches!(plugin.source, Some(Configured::Path(_))));
+    for name in standard
+        .iter()
+        .filter_map(|plugin| PluginName::new(plugin.name).ok())
+    {
+        let replaced = configured
+            .get(&name)
+            .is_some_and(|plugin| matches!(plugin.source, Some(Configured::Path(_))));
         if !replaced {
-            embedded.push(Source { name, origin: Origin::Embedded });
+            embedded.push(Source {
+                name,
+                origin: Origin::Embedded,
+            });
         }
     }
     for (name, plugin) in configured {
@@ -77,8 +85,12 @@ pub fn discover(
                 name: name.clone(),
                 origin: Origin::Configured(path.clone()),
             }),
-            Some(Configured::Embedded) if !standard.iter().any(|plugin| plugin.name == name.as_str()) => {
-                problems.push(format!("[plugins.{name}] source = \"embedded\": no plugin of that name is embedded"));
+            Some(Configured::Embedded)
+                if !standard.iter().any(|plugin| plugin.name == name.as_str()) =>
+            {
+                problems.push(format!(
+                    "[plugins.{name}] source = \"embedded\": no plugin of that name is embedded"
+                ));
             }
             Some(Configured::Embedded) => {}
             None if standard.iter().any(|plugin| plugin.name == name.as_str()) => {}
@@ -95,12 +107,18 @@ pub fn discover(
         None => {}
         Some(Err(error)) => {
             if let Some(folder) = folder.filter(|_| error.kind() != io::ErrorKind::NotFound) {
-                problems.push(format!("cannot read the plugin folder {}: {error}", folder.display()));
+                problems.push(format!(
+                    "cannot read the plugin folder {}: {error}",
+                    folder.display()
+                ));
             }
         }
         Some(Ok(files)) => {
             for file in files {
-                let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+                let stem = file
+                    .file_stem()
+                    .and_then(|stem| stem.to_str())
+                    .unwrap_or_default();
                 match PluginName::new(stem) {
                     Err(error) => problems.push(format!("{}: {error}", file.display())),
                     Ok(name) if taken.contains(&name) => problems.push(format!(
@@ -116,7 +134,9 @@ pub fn discover(
         }
     }
     for name in from_folder {
-        problems.push(format!("[plugins.{name}] has no `source`, and the plugin folder has no {name}.wasm"));
+        problems.push(format!(
+            "[plugins.{name}] has no `source`, and the plugin folder has no {name}.wasm"
+        ));
     }
     (sources, problems)
 }
@@ -126,7 +146,11 @@ fn components_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "wasm")
+            && path.is_file()
+        {
             files.push(path);
         }
     }

@@ -95,11 +95,15 @@ impl Loader {
         let name = &source.name;
         let bytes = self.read(source)?;
         let (engines, cache) = (self.parts.engines.clone(), self.parts.cache.clone());
-        let component = tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
+        let component =
+            tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
+                .await
+                .map_err(|error| format!("compiling it ended the task: {error}"))?
+                .map_err(|error| error.to_string())?;
+        let described = component
+            .describe(name)
             .await
-            .map_err(|error| format!("compiling it ended the task: {error}"))?
             .map_err(|error| error.to_string())?;
-        let described = component.describe(name).await.map_err(|error| error.to_string())?;
         if described.name != name.as_str() {
             return Err(format!(
                 "it calls itself {:?}; file, configuration and component have to agree, so that no file inherits another plugin's grants",
@@ -107,19 +111,34 @@ impl Loader {
             ));
         }
 
-        let config = self.parts.plugins.get(name).unwrap_or(&self.parts.unconfigured);
+        let config = self
+            .parts
+            .plugins
+            .get(name)
+            .unwrap_or(&self.parts.unconfigured);
         let requested = requested(&described, problems);
-        let plugin = Arc::new(self.plugin(source, config, component, &described, requested, generation)?);
+        let plugin =
+            Arc::new(self.plugin(source, config, component, &described, requested, generation)?);
         if !plugin.shortfall.is_empty() {
-            let names: Vec<&str> = plugin.shortfall.iter().map(|capability| capability.as_str()).collect();
+            let names: Vec<&str> = plugin
+                .shortfall
+                .iter()
+                .map(|capability| capability.as_str())
+                .collect();
             problems.push(format!(
                 "asks for `{}`, which [plugins.{name}.grants] does not give",
                 names.join("`, `")
             ));
         }
         let tools = self.tools(&plugin, config, described, problems);
-        for tool in config.tools.keys().filter(|tool| !tools.iter().any(|t| &t.spec.name == *tool)) {
-            problems.push(format!("[plugins.{name}.tools.{tool}]: the plugin offers no such tool"));
+        for tool in config
+            .tools
+            .keys()
+            .filter(|tool| !tools.iter().any(|t| &t.spec.name == *tool))
+        {
+            problems.push(format!(
+                "[plugins.{name}.tools.{tool}]: the plugin offers no such tool"
+            ));
         }
         Ok((plugin, tools))
     }
@@ -127,8 +146,14 @@ impl Loader {
     fn read(&self, source: &Source) -> Result<Cow<'static, [u8]>, String> {
         match &source.origin {
             Origin::Embedded => {
-                let found = self.parts.standard.iter().find(|plugin| plugin.name == source.name.as_str());
-                found.map(|plugin| Cow::Borrowed(plugin.bytes)).ok_or_else(|| "not embedded".into())
+                let found = self
+                    .parts
+                    .standard
+                    .iter()
+                    .find(|plugin| plugin.name == source.name.as_str());
+                found
+                    .map(|plugin| Cow::Borrowed(plugin.bytes))
+                    .ok_or_else(|| "not embedded".into())
             }
             Origin::Configured(path) | Origin::Folder(path) => fs::read(path)
                 .map(Cow::Owned)
@@ -162,7 +187,11 @@ impl Loader {
         let mut folders = grants.fs.clone();
         for cwd in grants.process.iter().flat_map(|process| &process.cwd) {
             if let Some(guest) = cwd.to_str() {
-                folders.push(FsGrant { host: cwd.clone(), guest: guest.to_owned(), writable: true });
+                folders.push(FsGrant {
+                    host: cwd.clone(),
+                    guest: guest.to_owned(),
+                    writable: true,
+                });
             }
         }
         let may_call = if requested.contains(&Capability::Tools) {
@@ -177,14 +206,21 @@ impl Loader {
                     .recursive(true)
                     .mode(0o700)
                     .create(&folder)
-                    .map_err(|error| format!("cannot make its data folder {}: {error}", folder.display()))?;
+                    .map_err(|error| {
+                        format!("cannot make its data folder {}: {error}", folder.display())
+                    })?;
                 Some(folder)
             }
             _ => None,
         };
         let implementation = Implementation {
             plugin: name.clone(),
-            version: described.version.chars().take(64).collect::<String>().into(),
+            version: described
+                .version
+                .chars()
+                .take(64)
+                .collect::<String>()
+                .into(),
             digest: component.digest(),
             generation,
         };
@@ -207,15 +243,24 @@ impl Loader {
             shortfall,
             folders,
             may_call,
-            concurrency: config.max_concurrent.map(|calls| Arc::new(Semaphore::new(calls))),
+            concurrency: config
+                .max_concurrent
+                .map(|calls| Arc::new(Semaphore::new(calls))),
             serial: self.serial_lock(name),
         })
     }
 
     fn serial_lock(&self, name: &PluginName) -> SerialLock {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = self.parts.data_dir.as_ref().map(|folder| folder.join("locks").join(format!("{name}.lock")));
-        locks.entry(name.clone()).or_insert_with(|| SerialLock::new(file)).clone()
+        let file = self
+            .parts
+            .data_dir
+            .as_ref()
+            .map(|folder| folder.join("locks").join(format!("{name}.lock")));
+        locks
+            .entry(name.clone())
+            .or_insert_with(|| SerialLock::new(file))
+            .clone()
     }
 
     fn tools(
@@ -239,7 +284,8 @@ impl Loader {
                 }
                 Ok(spec) => {
                     let name = spec.name.to_string();
-                    self.tool(plugin, config, spec).map_err(|problem| (name, problem))
+                    self.tool(plugin, config, spec)
+                        .map_err(|problem| (name, problem))
                 }
                 Err(unreadable) => Err(unreadable),
             };
@@ -254,16 +300,22 @@ impl Loader {
         tools
     }
 
-    fn tool(&self, plugin: &Arc<Plugin>, config: &PluginConfig, mut spec: ToolSpec) -> Result<PluginTool, String> {
+    fn tool(
+        &self,
+        plugin: &Arc<Plugin>,
+        config: &PluginConfig,
+        mut spec: ToolSpec,
+    ) -> Result<PluginTool, String> {
         if is_reserved(spec.name.as_str()) {
             return Err("the name is the host's own".into());
         }
-        let parameters = Parameters::compile(&spec.parameters).map_err(|error| format!("parameters: {error}"))?;
+        let parameters = Parameters::compile(&spec.parameters)
+            .map_err(|error| format!("parameters: {error}"))?;
         spec.parameters = parameters.schema().clone();
         let output = match &spec.output_schema {
-            Some(schema) => {
-                Some(OutputSchema::compile(schema).map_err(|error| format!("output-schema: {error}"))?)
-            }
+            Some(schema) => Some(
+                OutputSchema::compile(schema).map_err(|error| format!("output-schema: {error}"))?,
+            ),
             None => None,
         };
         let own = config.tools.get(&spec.name);

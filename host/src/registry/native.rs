@@ -68,7 +68,10 @@ impl Layer {
 impl NativeEntry {
     fn new(tool: Arc<dyn NativeTool>) -> Result<Self, LayerError> {
         let mut spec = tool.spec().clone();
-        let schema = |error| LayerError::Schema { tool: tool.spec().name.clone(), error };
+        let schema = |error| LayerError::Schema {
+            tool: tool.spec().name.clone(),
+            error,
+        };
         let parameters = Parameters::compile(&spec.parameters).map_err(schema)?;
         spec.parameters = parameters.schema().clone();
         let output = match &spec.output_schema {
@@ -96,7 +99,9 @@ impl Shelf for Layer {
     fn lookup(&self, name: &str) -> Result<Target, Box<dyn Error + Send + Sync>> {
         match self.0.get(name) {
             Some(entry) => Ok(Target::Native(Arc::clone(entry))),
-            None => Err(Box::new(ErrToolNotFound { name: name.to_owned() })),
+            None => Err(Box::new(ErrToolNotFound {
+                name: name.to_owned(),
+            })),
         }
     }
 
@@ -107,6 +112,8 @@ impl Shelf for Layer {
 
 impl fmt::Debug for NativeEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NativeEntry").field("name", &self.spec.name).finish_non_exhaustive()
+        f.debug_struct("NativeEntry")
+            .field("name", &self.spec.name)
+            .finish_non_exhaustive()
     }
 }

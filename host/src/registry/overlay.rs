@@ -41,7 +41,9 @@ impl Overlay {
                 found => return found,
             }
         }
-        Err(Box::new(ErrToolNotFound { name: name.to_owned() }))
+        Err(Box::new(ErrToolNotFound {
+            name: name.to_owned(),
+        }))
     }
 
     /// All names, each once, sorted.
@@ -67,7 +69,10 @@ mod tests {
     impl Shelf for Broken {
         fn lookup(&self, _: &str) -> Result<Target, Box<dyn Error + Send + Sync>> {
             // The text says "not found"; the type does not.
-            Err(Box::new(io::Error::new(io::ErrorKind::NotFound, "there is no tool \"x\"")))
+            Err(Box::new(io::Error::new(
+                io::ErrorKind::NotFound,
+                "there is no tool \"x\"",
+            )))
         }
         fn names(&self) -> Vec<ToolName> {
             Vec::new()
@@ -81,7 +86,9 @@ mod tests {
     struct Empty;
     impl Shelf for Empty {
         fn lookup(&self, name: &str) -> Result<Target, Box<dyn Error + Send + Sync>> {
-            Err(Box::new(Wrapped(ErrToolNotFound { name: name.to_owned() })))
+            Err(Box::new(Wrapped(ErrToolNotFound {
+                name: name.to_owned(),
+            })))
         }
         fn names(&self) -> Vec<ToolName> {
             Vec::new()

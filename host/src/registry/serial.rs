@@ -51,7 +51,11 @@ impl SerialLock {
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder)?;
                 }
-                let file = File::options().create(true).truncate(false).write(true).open(path)?;
+                let file = File::options()
+                    .create(true)
+                    .truncate(false)
+                    .write(true)
+                    .open(path)?;
                 loop {
                     match file.try_lock() {
                         Ok(()) => break Some(file),
@@ -61,6 +65,9 @@ impl SerialLock {
                 }
             }
         };
-        Ok(SerialGuard { _here: here, _across: across })
+        Ok(SerialGuard {
+            _here: here,
+            _across: across,
+        })
     }
 }

@@ -29,7 +29,9 @@ impl CodeCache {
     /// In this folder, made on demand with mode 0700.
     #[must_use]
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder: Some(folder) }
+        Self {
+            folder: Some(folder),
+        }
     }
 
     /// The code of this component for engines like this one, if it is there and whole.
@@ -67,12 +69,19 @@ impl CodeCache {
 
 /// Under a name of its own, then renamed: a reader sees the whole file or none.
 fn write(folder: &Path, file: &Path, code: &[u8]) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let temporary = folder.join(format!(".{:016x}.tmp", u64::from_ne_bytes(random)));
     let written = (|| {
-        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let mut out = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&temporary)?;
         out.write_all(&Sha256::digest(code))?;
         out.write_all(code)?;
         out.sync_all()?;
@@ -96,7 +105,10 @@ mod tests {
         let component = Digest::of(b"component");
         assert_eq!(cache.get(component, &engine), None);
         cache.put(component, &engine, b"native code");
-        assert_eq!(cache.get(component, &engine).as_deref(), Some(&b"native code"[..]));
+        assert_eq!(
+            cache.get(component, &engine).as_deref(),
+            Some(&b"native code"[..])
+        );
 
         let file = cache.file(component, &engine).unwrap();
         let mut bytes = fs::read(&file).unwrap();

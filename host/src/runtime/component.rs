@@ -9,11 +9,7 @@ use std::{
 use wasmtime::component::{Component as Compiled, InstancePre};
 
 use super::{
-    CodeCache, Described, Engines, abi,
-    abi::v0_1,
-    instance,
-    sandbox::Sandbox,
-    state::CallState,
+    CodeCache, Described, Engines, abi, abi::v0_1, instance, sandbox::Sandbox, state::CallState,
 };
 use crate::tool::{Digest, PluginName};
 
@@ -48,10 +44,14 @@ pub enum ComponentError {
         found: &'static str,
     },
     /// A core module, not a component.
-    #[error("a core module, where a component is needed; build for the target wasm32-wasip2, or wrap it with `wasm-tools component new`")]
+    #[error(
+        "a core module, where a component is needed; build for the target wasm32-wasip2, or wrap it with `wasm-tools component new`"
+    )]
     CoreModule,
     /// Compiled code.
-    #[error("compiled native code, which is never loaded from a plugin folder; put the .wasm component there")]
+    #[error(
+        "compiled native code, which is never loaded from a plugin folder; put the .wasm component there"
+    )]
     NativeCode,
     /// Larger than any plugin.
     #[error("{size} bytes; the limit is {MAX_BYTES}")]
@@ -88,7 +88,11 @@ impl Component {
     /// # Errors
     ///
     /// What is wrong with the bytes.
-    pub fn load(engines: &Engines, cache: &CodeCache, bytes: &[u8]) -> Result<Self, ComponentError> {
+    pub fn load(
+        engines: &Engines,
+        cache: &CodeCache,
+        bytes: &[u8],
+    ) -> Result<Self, ComponentError> {
         sniff(bytes)?;
         let digest = Digest::of(bytes);
         let (engine, _) = engines.on_demand();
@@ -139,7 +143,8 @@ impl Component {
     ///
     /// If it traps, runs too long, or says too much.
     pub async fn describe(&self, name: &PluginName) -> Result<Described, ComponentError> {
-        let sandbox = Sandbox::closed(name.clone()).map_err(|error| ComponentError::Describe(error.to_string()))?;
+        let sandbox = Sandbox::closed(name.clone())
+            .map_err(|error| ComponentError::Describe(error.to_string()))?;
         instance::describe(self, Arc::new(sandbox))
             .await
             .map_err(|failure| ComponentError::Describe(failure.error.to_string()))
@@ -158,7 +163,8 @@ impl Component {
         let linked = self.0.on_demand.get_or_init(|| {
             let (engine, linker) = self.0.engines.on_demand();
             let compiled = deserialize(engine, &self.0.code).map_err(|error| brief(&error))?;
-            Linked::new(&compiled, linker.instantiate_pre(&compiled)).map_err(|error| error.to_string())
+            Linked::new(&compiled, linker.instantiate_pre(&compiled))
+                .map_err(|error| error.to_string())
         });
         linked.as_ref().map_err(String::as_str)
     }
@@ -166,12 +172,17 @@ impl Component {
 
 impl fmt::Debug for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Component").field("digest", &self.0.digest).finish_non_exhaustive()
+        f.debug_struct("Component")
+            .field("digest", &self.0.digest)
+            .finish_non_exhaustive()
     }
 }
 
 impl Linked {
-    fn new(compiled: &Compiled, pre: wasmtime::Result<InstancePre<CallState>>) -> Result<Self, ComponentError> {
+    fn new(
+        compiled: &Compiled,
+        pre: wasmtime::Result<InstancePre<CallState>>,
+    ) -> Result<Self, ComponentError> {
         check_versions(compiled)?;
         let link = |error: &wasmtime::Error| ComponentError::Link(brief(error));
         let pre = pre.map_err(|error| link(&error))?;
@@ -192,8 +203,14 @@ fn sniff(bytes: &[u8]) -> Result<(), ComponentError> {
         [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(ComponentError::CoreModule),
         [0, b'a', b's', b'm', _, _, 1, 0, ..] => Ok(()),
         [0, b'a', b's', b'm', ..] => Err(ComponentError::Invalid("the header is cut short".into())),
-        _ if b"\0asm".starts_with(bytes) => Err(ComponentError::Invalid("the header is cut short".into())),
-        _ if bytes.iter().take(64).all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) => {
+        _ if b"\0asm".starts_with(bytes) => {
+            Err(ComponentError::Invalid("the header is cut short".into()))
+        }
+        _ if bytes
+            .iter()
+            .take(64)
+            .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) =>
+        {
             not("it looks like text")
         }
         _ => not("it does not begin with the bytes of WebAssembly"),
@@ -204,7 +221,9 @@ fn sniff(bytes: &[u8]) -> Result<(), ComponentError> {
 fn check_versions(compiled: &Compiled) -> Result<(), ComponentError> {
     let engine = compiled.engine();
     let kind = compiled.component_type();
-    let exported = kind.exports(engine).find_map(|(name, _)| name.strip_prefix(abi::TOOL_EXPORT).map(str::to_owned));
+    let exported = kind
+        .exports(engine)
+        .find_map(|(name, _)| name.strip_prefix(abi::TOOL_EXPORT).map(str::to_owned));
     let Some(version) = exported else {
         return Err(ComponentError::NoPlugin);
     };
@@ -217,9 +236,14 @@ fn check_versions(compiled: &Compiled) -> Result<(), ComponentError> {
     }
     for (name, _) in kind.imports(engine) {
         let foreign = name.starts_with("toolgate:")
-            && name.split_once('@').is_none_or(|(_, version)| !abi::OFFERED.contains(&version));
+            && name
+                .split_once('@')
+                .is_none_or(|(_, version)| !abi::OFFERED.contains(&version));
         if foreign {
-            return Err(ComponentError::Version { wanted: name.to_owned(), offered });
+            return Err(ComponentError::Version {
+                wanted: name.to_owned(),
+                offered,
+            });
         }
     }
     Ok(())
@@ -252,7 +276,10 @@ mod tests {
         assert!(word(b"\x7fELF\x02").contains("native code"));
         assert!(word(&[0; 1 << 20]).contains("no WebAssembly"));
         for cut in 1..8 {
-            assert!(word(&b"\0asm\x0d\0\x01\0"[..cut]).contains("not a complete component"), "{cut}");
+            assert!(
+                word(&b"\0asm\x0d\0\x01\0"[..cut]).contains("not a complete component"),
+                "{cut}"
+            );
         }
         assert!(sniff(b"\0asm\x0d\0\x01\0").is_ok());
     }

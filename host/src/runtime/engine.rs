@@ -77,7 +77,9 @@ impl Engines {
     pub fn pooled_instances(&self) -> usize {
         self.pooled()
             .and_then(|(engine, _)| engine.pooling_allocator_metrics())
-            .map_or(0, |metrics| usize::try_from(metrics.component_instances()).unwrap_or(usize::MAX))
+            .map_or(0, |metrics| {
+                usize::try_from(metrics.component_instances()).unwrap_or(usize::MAX)
+            })
     }
 }
 

@@ -45,23 +45,43 @@ pub(super) fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     types.func_wrap_async(
         "[method]descriptor.open-at",
         |store: StoreContextMut<'_, CallState>,
-         (fd, follow, path, how, flags): (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags)| {
-            Box::new(async move { Ok((settled(open_at(store, fd, follow, path, how, flags).await)?,)) })
+         (fd, follow, path, how, flags): (
+            Resource<Descriptor>,
+            PathFlags,
+            String,
+            OpenFlags,
+            DescriptorFlags,
+        )| {
+            Box::new(
+                async move { Ok((settled(open_at(store, fd, follow, path, how, flags).await)?,)) },
+            )
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.set-times-at",
         |store: StoreContextMut<'_, CallState>,
-         (fd, follow, path, accessed, modified): (Resource<Descriptor>, PathFlags, String, NewTimestamp, NewTimestamp)| {
-            Box::new(async move { Ok((settled(set_times_at(store, fd, follow, path, accessed, modified).await)?,)) })
+         (fd, follow, path, accessed, modified): (
+            Resource<Descriptor>,
+            PathFlags,
+            String,
+            NewTimestamp,
+            NewTimestamp,
+        )| {
+            Box::new(async move {
+                Ok((settled(
+                    set_times_at(store, fd, follow, path, accessed, modified).await,
+                )?,))
+            })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
-        |mut store: StoreContextMut<'_, CallState>, (fd, target, link): (Resource<Descriptor>, String, String)| {
+        |mut store: StoreContextMut<'_, CallState>,
+         (fd, target, link): (Resource<Descriptor>, String, String)| {
             Box::new(async move {
                 let outcome = if stays_inside(&link, &target) {
-                    let mut view = wasmtime_wasi::filesystem::WasiFilesystemView::filesystem(store.data_mut());
+                    let mut view =
+                        wasmtime_wasi::filesystem::WasiFilesystemView::filesystem(store.data_mut());
                     view.symlink_at(fd, target, link).await
                 } else {
                     Err(ErrorCode::NotPermitted.into())
@@ -82,7 +102,10 @@ fn settled<T>(outcome: Result<T, FsError>) -> wasmtime::Result<Result<T, ErrorCo
     }
 }
 
-fn folder(store: &mut StoreContextMut<'_, CallState>, fd: &Resource<Descriptor>) -> Result<Dir, FsError> {
+fn folder(
+    store: &mut StoreContextMut<'_, CallState>,
+    fd: &Resource<Descriptor>,
+) -> Result<Dir, FsError> {
     match store.data_mut().ctx().table.get(fd)? {
         Descriptor::Dir(dir) => Ok(dir.clone()),
         Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
@@ -130,7 +153,9 @@ async fn set_times_at(
     if !follow.contains(PathFlags::SYMLINK_FOLLOW) {
         // Changes the link itself and opens nothing.
         let mut view = wasmtime_wasi::filesystem::WasiFilesystemView::filesystem(store.data_mut());
-        return view.set_times_at(fd, follow, path, accessed, modified).await;
+        return view
+            .set_times_at(fd, follow, path, accessed, modified)
+            .await;
     }
     let dir = folder(&mut store, &fd)?;
     if dir.perms == FsPerms::ReadOnly {
@@ -145,9 +170,11 @@ async fn set_times_at(
     }
     let want = Want::new(follow, OpenFlags::empty(), DescriptorFlags::READ)?;
     let start = Arc::clone(&dir.dir);
-    blocking(inline(&store), move || match want.open(&start, Path::new(&path))? {
-        Opened::Dir(file) | Opened::File(file) => file.set_times(times).map_err(FsError::from),
-        Opened::Special | Opened::NotDir => Err(ErrorCode::Unsupported.into()),
+    blocking(inline(&store), move || {
+        match want.open(&start, Path::new(&path))? {
+            Opened::Dir(file) | Opened::File(file) => file.set_times(times).map_err(FsError::from),
+            Opened::Special | Opened::NotDir => Err(ErrorCode::Unsupported.into()),
+        }
     })
     .await
 }
@@ -157,7 +184,10 @@ fn instant(time: NewTimestamp) -> Result<Option<SystemTime>, FsError> {
         NewTimestamp::NoChange => Ok(None),
         NewTimestamp::Now => Ok(Some(SystemTime::now())),
         NewTimestamp::Timestamp(at) => SystemTime::UNIX_EPOCH
-            .checked_add(std::time::Duration::new(at.seconds, at.nanoseconds.min(999_999_999)))
+            .checked_add(std::time::Duration::new(
+                at.seconds,
+                at.nanoseconds.min(999_999_999),
+            ))
             .map(Some)
             .ok_or_else(|| ErrorCode::Overflow.into()),
     }
@@ -200,7 +230,9 @@ impl Want {
             return Err(ErrorCode::Unsupported.into());
         }
         let directory = how.contains(OpenFlags::DIRECTORY);
-        if directory && how.intersects(OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE) {
+        if directory
+            && how.intersects(OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE)
+        {
             return Err(ErrorCode::Invalid.into());
         }
         let create = how.contains(OpenFlags::CREATE);
@@ -226,7 +258,12 @@ impl Want {
             .create_new(create && how.contains(OpenFlags::EXCLUSIVE))
             ._cap_fs_ext_follow(follow)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        Ok(Self { options, mode, directory, follow })
+        Ok(Self {
+            options,
+            mode,
+            directory,
+            follow,
+        })
     }
 
     fn open(&self, start: &StdFile, path: &Path) -> Result<Opened, FsError> {

@@ -62,20 +62,30 @@ impl Invocation<'_> {
             deadline: Arc::clone(&cx.deadline),
             cancel: cx.cancel.clone(),
         };
-        let (context, tool, arguments) = (v0_1::context(&self.caller), self.caller.link.tool.as_str(), &self.arguments);
+        let (context, tool, arguments) = (
+            v0_1::context(&self.caller),
+            self.caller.link.tool.as_str(),
+            &self.arguments,
+        );
         let result = cx
-            .bounded(call.with_instance(state, async |store: &mut Store<CallState>, plugin: &v0_1::Plugin| {
-                plugin
-                    .toolgate_tool_tool()
-                    .call_call(store, &context, tool, arguments)
-                    .await
-            }))
+            .bounded(call.with_instance(
+                state,
+                async |store: &mut Store<CallState>, plugin: &v0_1::Plugin| {
+                    plugin
+                        .toolgate_tool_tool()
+                        .call_call(store, &context, tool, arguments)
+                        .await
+                },
+            ))
             .await??;
         v0_1::outcome(result, caps)
     }
 }
 
-pub(super) async fn describe(component: &Component, sandbox: Arc<Sandbox>) -> Result<Described, Failure> {
+pub(super) async fn describe(
+    component: &Component,
+    sandbox: Arc<Sandbox>,
+) -> Result<Described, Failure> {
     let limits = Limits {
         timeout: DESCRIBE,
         ..Limits::default()
@@ -88,9 +98,12 @@ pub(super) async fn describe(component: &Component, sandbox: Arc<Sandbox>) -> Re
         deadline: Arc::clone(&deadline),
         cancel: CancellationToken::new(),
     };
-    let work = call.with_instance(state, async |store: &mut Store<CallState>, plugin: &v0_1::Plugin| {
-        plugin.toolgate_tool_tool().call_describe(store).await
-    });
+    let work = call.with_instance(
+        state,
+        async |store: &mut Store<CallState>, plugin: &v0_1::Plugin| {
+            plugin.toolgate_tool_tool().call_describe(store).await
+        },
+    );
     let info = tokio::select! {
         biased;
         info = work => info?,
@@ -159,7 +172,10 @@ impl Call<'_> {
                 return Ok(UpdateDeadline::Interrupt);
             }
             // tokio's own yield goes behind the other tasks and lets timers fire.
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+            Ok(UpdateDeadline::YieldCustom(
+                1,
+                Box::pin(tokio::task::yield_now()),
+            ))
         });
         store
     }
@@ -182,8 +198,11 @@ impl Call<'_> {
         }
         match store.data().limiter.hit() {
             Some(Hit::Memory { limit }) => {
-                return Failure::host(FailureKind::Limit, format!("memory limit of {limit} bytes reached"))
-                    .hint("ask for less in one call; the operator sets the limit (limits.memory)");
+                return Failure::host(
+                    FailureKind::Limit,
+                    format!("memory limit of {limit} bytes reached"),
+                )
+                .hint("ask for less in one call; the operator sets the limit (limits.memory)");
             }
             Some(Hit::Table) => {
                 return Failure::host(FailureKind::Limit, "too many table elements")
@@ -192,14 +211,20 @@ impl Call<'_> {
             None => {}
         }
         match error.downcast_ref::<Trap>() {
-            Some(Trap::StackOverflow) => Failure::host(FailureKind::Trapped, "the plugin overflowed its stack")
-                .hint("give it less deeply nested data"),
-            Some(Trap::MemoryOutOfBounds) => {
-                Failure::host(FailureKind::Trapped, "the plugin accessed memory out of bounds: often a stack overflow")
-                    .hint("give it less deeply nested data, or tell its author")
+            Some(Trap::StackOverflow) => {
+                Failure::host(FailureKind::Trapped, "the plugin overflowed its stack")
+                    .hint("give it less deeply nested data")
             }
-            Some(trap) => Failure::host(FailureKind::Trapped, format!("the plugin trapped: {trap}"))
-                .hint("other arguments may work; the operator finds the plugin's own words in the log"),
+            Some(Trap::MemoryOutOfBounds) => Failure::host(
+                FailureKind::Trapped,
+                "the plugin accessed memory out of bounds: often a stack overflow",
+            )
+            .hint("give it less deeply nested data, or tell its author"),
+            Some(trap) => Failure::host(
+                FailureKind::Trapped,
+                format!("the plugin trapped: {trap}"),
+            )
+            .hint("other arguments may work; the operator finds the plugin's own words in the log"),
             None => self.host_failure(error),
         }
     }
@@ -223,7 +248,10 @@ impl Call<'_> {
         }
         // Details are the operator's: they may hold host paths.
         tracing::warn!(plugin = %self.component.digest(), error = %format!("{error:#}"), "a call ended with an engine error");
-        Failure::host(FailureKind::Trapped, "the plugin did something that the host refuses")
-            .hint("the operator finds the reason in the log")
+        Failure::host(
+            FailureKind::Trapped,
+            "the plugin did something that the host refuses",
+        )
+        .hint("the operator finds the reason in the log")
     }
 }

@@ -42,10 +42,17 @@ impl CallLimiter {
 }
 
 impl ResourceLimiter for CallLimiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current));
         if total > self.memory_limit {
-            self.hit = Some(Hit::Memory { limit: self.memory_limit });
+            self.hit = Some(Hit::Memory {
+                limit: self.memory_limit,
+            });
             return Ok(false);
         }
         if maximum.is_some_and(|maximum| desired > maximum) {
@@ -55,8 +62,15 @@ impl ResourceLimiter for CallLimiter {
         Ok(true)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.elements.saturating_add(desired.saturating_sub(current));
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self
+            .elements
+            .saturating_add(desired.saturating_sub(current));
         if total > TABLE_ELEMENTS {
             self.hit = Some(Hit::Table);
             return Ok(false);

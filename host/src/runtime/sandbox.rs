@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, io, path::PathBuf, sync::Arc};
 
-use wasmtime_wasi::{
-    FsPerms, WasiCtx,
-    filesystem::WasiFilesystemCtx,
-};
+use wasmtime_wasi::{FsPerms, WasiCtx, filesystem::WasiFilesystemCtx};
 
 use super::beneath::Roots;
 use crate::{
@@ -48,9 +45,16 @@ impl Capability {
     /// The capability of this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Fs, Self::Data, Self::Process, Self::Tools, Self::Env, Self::Http]
-            .into_iter()
-            .find(|capability| capability.as_str() == name)
+        [
+            Self::Fs,
+            Self::Data,
+            Self::Process,
+            Self::Tools,
+            Self::Env,
+            Self::Http,
+        ]
+        .into_iter()
+        .find(|capability| capability.as_str() == name)
     }
 
     fn example(self) -> &'static str {
@@ -152,10 +156,16 @@ impl Sandbox {
         let mut builder = WasiCtx::builder();
         builder.allow_blocking_current_thread(parts.inline_io);
         for grant in &grants.fs {
-            let perms = if grant.writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            let perms = if grant.writable {
+                FsPerms::ReadWrite
+            } else {
+                FsPerms::ReadOnly
+            };
             builder
                 .preopened_dir(&grant.host, &grant.guest, perms)
-                .map_err(|error| failed(grant.host.clone(), io::Error::other(format!("{error:#}"))))?;
+                .map_err(|error| {
+                    failed(grant.host.clone(), io::Error::other(format!("{error:#}")))
+                })?;
         }
         if let Some(data) = parts.data {
             builder
@@ -206,7 +216,9 @@ impl Sandbox {
                 Reason::Unauthorized,
                 format!("plugin `{plugin}` does not ask for capability `{name}`"),
             )
-            .hint(format!("its author would add `{name}` to the plugin's capabilities"))
+            .hint(format!(
+                "its author would add `{name}` to the plugin's capabilities"
+            ))
         }
     }
 }

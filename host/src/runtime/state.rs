@@ -32,7 +32,11 @@ pub(super) struct CallerPort {
 
 impl CallState {
     pub(super) fn new(sandbox: Arc<Sandbox>, limits: &Limits, caller: Option<CallerPort>) -> Self {
-        let log = GuestLog::new(&sandbox.plugin, caller.as_ref().map(|port| &port.caller), limits);
+        let log = GuestLog::new(
+            &sandbox.plugin,
+            caller.as_ref().map(|port| &port.caller),
+            limits,
+        );
         let mut builder = WasiCtx::builder();
         builder
             .stdout(log.stream("stdout"))

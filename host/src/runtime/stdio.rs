@@ -46,7 +46,12 @@ impl GuestLog {
     pub(super) fn new(plugin: &PluginName, caller: Option<&Caller>, limits: &Limits) -> Self {
         Self(Arc::new(Shared {
             plugin: plugin.clone(),
-            call: caller.map(|caller| (Arc::clone(&caller.cx.batch_id), format!("{}", caller.cx.call_id))),
+            call: caller.map(|caller| {
+                (
+                    Arc::clone(&caller.cx.batch_id),
+                    format!("{}", caller.cx.call_id),
+                )
+            }),
             budget: Mutex::new(Budget {
                 bytes: limits.log_bytes,
                 lines: limits.log_lines,
@@ -81,20 +86,37 @@ impl GuestLog {
         }
         let text = escaped(text);
         let plugin = self.0.plugin.as_str();
-        let (batch, call) = self.0.call.as_ref().map_or(("", ""), |(batch, call)| (batch, call));
+        let (batch, call) = self
+            .0
+            .call
+            .as_ref()
+            .map_or(("", ""), |(batch, call)| (batch, call));
         match level {
-            tracing::Level::ERROR => tracing::error!(target: "toolgate::guest", plugin, batch, call, source, "{text}"),
-            tracing::Level::WARN => tracing::warn!(target: "toolgate::guest", plugin, batch, call, source, "{text}"),
-            tracing::Level::INFO => tracing::info!(target: "toolgate::guest", plugin, batch, call, source, "{text}"),
-            tracing::Level::DEBUG => tracing::debug!(target: "toolgate::guest", plugin, batch, call, source, "{text}"),
-            tracing::Level::TRACE => tracing::trace!(target: "toolgate::guest", plugin, batch, call, source, "{text}"),
+            tracing::Level::ERROR => {
+                tracing::error!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+            }
+            tracing::Level::WARN => {
+                tracing::warn!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+            }
+            tracing::Level::INFO => {
+                tracing::info!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+            }
+            tracing::Level::DEBUG => {
+                tracing::debug!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+            }
+            tracing::Level::TRACE => {
+                tracing::trace!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+            }
         }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let budget = self.budget.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let budget = self
+            .budget
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         if budget.dropped_lines > 0 {
             tracing::warn!(
                 target: "toolgate::guest",
@@ -143,7 +165,11 @@ impl GuestStream {
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        self.log.line(tracing::Level::INFO, self.name, &String::from_utf8_lossy(&line));
+        self.log.line(
+            tracing::Level::INFO,
+            self.name,
+            &String::from_utf8_lossy(&line),
+        );
     }
 }
 
@@ -192,7 +218,11 @@ impl OutputStream for GuestStream {
 }
 
 impl AsyncWrite for GuestStream {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
         self.get_mut().take(bytes);
         Poll::Ready(Ok(bytes.len()))
     }

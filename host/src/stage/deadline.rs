@@ -38,7 +38,9 @@ impl Deadline {
             limit,
             state: Mutex::new(State {
                 // A limit of centuries stays representable.
-                at: now.checked_add(limit).unwrap_or(now + Duration::from_secs(u32::MAX.into())),
+                at: now
+                    .checked_add(limit)
+                    .unwrap_or(now + Duration::from_secs(u32::MAX.into())),
                 pauses: 0,
                 since: now,
             }),
@@ -56,7 +58,11 @@ impl Deadline {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         let state = self.state();
-        let now = if state.pauses > 0 { state.since } else { Instant::now() };
+        let now = if state.pauses > 0 {
+            state.since
+        } else {
+            Instant::now()
+        };
         state.at.saturating_duration_since(now)
     }
 
@@ -93,7 +99,10 @@ impl Deadline {
     pub fn failure(&self) -> Failure {
         Failure::host(
             FailureKind::Timeout,
-            format!("the call ran past its limit of {:?} and was stopped", self.limit),
+            format!(
+                "the call ran past its limit of {:?} and was stopped",
+                self.limit
+            ),
         )
         .hint("ask for less in one call; the operator sets the limit (limits.timeout)")
     }

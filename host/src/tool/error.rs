@@ -140,7 +140,14 @@ pub struct ErrToolNotFound {
 /// Whether `error`, or anything that it wraps, is [`ErrToolNotFound`].
 #[must_use]
 pub fn is_tool_not_found(error: &(dyn Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |e| (*e).source()).any(|e| e.is::<ErrToolNotFound>())
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<ErrToolNotFound>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 #[cfg(test)]

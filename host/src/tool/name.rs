@@ -88,7 +88,19 @@ mod tests {
         for good in ["a", "files_read", "a1_", &"a".repeat(64)] {
             assert!(ToolName::new(good).is_ok(), "{good}");
         }
-        for bad in ["", "A", "1a", "_a", "a-b", "a.b", "a b", "é", "a/b", "a\0", &"a".repeat(65)] {
+        for bad in [
+            "",
+            "A",
+            "1a",
+            "_a",
+            "a-b",
+            "a.b",
+            "a b",
+            "é",
+            "a/b",
+            "a\0",
+            &"a".repeat(65),
+        ] {
             assert!(ToolName::new(bad).is_err(), "{bad:?}");
         }
         assert!(PluginName::new("my-tool").is_ok());

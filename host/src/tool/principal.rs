@@ -111,7 +111,9 @@ impl Extra {
         }
         let mut map = BTreeMap::clone(&self.0);
         for (key, value) in added {
-            let own = key.strip_prefix(owner).and_then(|rest| rest.strip_prefix('/'));
+            let own = key
+                .strip_prefix(owner)
+                .and_then(|rest| rest.strip_prefix('/'));
             if own.is_none_or(str::is_empty) {
                 return Err(format!("extra key {key:?} must be `{owner}/<key>`"));
             }
@@ -119,7 +121,10 @@ impl Extra {
         }
         let size: usize = map.iter().map(|(k, v)| k.len() + v.len()).sum();
         if size > Self::MAX {
-            return Err(format!("extra would be {size} bytes; the limit is {}", Self::MAX));
+            return Err(format!(
+                "extra would be {size} bytes; the limit is {}",
+                Self::MAX
+            ));
         }
         Ok(Self(Arc::new(map)))
     }
@@ -156,10 +161,15 @@ mod tests {
     #[test]
     fn extra_keys_are_the_owners() {
         let none = Extra::default();
-        let one = none.with("seq", vec![("seq/stack".into(), "a".into())]).unwrap();
+        let one = none
+            .with("seq", vec![("seq/stack".into(), "a".into())])
+            .unwrap();
         assert_eq!(one.iter().collect::<Vec<_>>(), [("seq/stack", "a")]);
         for foreign in ["cmd/x", "seq", "seq/", "sequel/x", "stack"] {
-            assert!(one.with("seq", vec![(foreign.into(), "b".into())]).is_err(), "{foreign}");
+            assert!(
+                one.with("seq", vec![(foreign.into(), "b".into())]).is_err(),
+                "{foreign}"
+            );
         }
         let huge = "x".repeat(Extra::MAX);
         assert!(one.with("seq", vec![("seq/y".into(), huge)]).is_err());

@@ -7,7 +7,10 @@ use syn::{Error, Item};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     if !options.is_empty() {
-        return Err(Error::new_spanned(options, "`#[arguments]` takes no options"));
+        return Err(Error::new_spanned(
+            options,
+            "`#[arguments]` takes no options",
+        ));
     }
     let item: Item = syn::parse2(item)?;
     if !matches!(item, Item::Struct(_) | Item::Enum(_)) {

@@ -32,7 +32,11 @@ impl Options {
                     _ => return Err(unknown()),
                 },
                 Meta::NameValue(pair) => {
-                    let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else {
+                    let Expr::Lit(ExprLit {
+                        lit: Lit::Str(text),
+                        ..
+                    }) = &pair.value
+                    else {
                         return Err(Error::new_spanned(&pair.value, "expected a string"));
                     };
                     match key.as_str() {
@@ -40,7 +44,10 @@ impl Options {
                         "title" => options.title = Some(text.value()),
                         "timeout" => {
                             let Some(ms) = milliseconds(&text.value()) else {
-                                return Err(Error::new_spanned(text, "expected \"500ms\", \"30s\" or \"5m\""));
+                                return Err(Error::new_spanned(
+                                    text,
+                                    "expected \"500ms\", \"30s\" or \"5m\"",
+                                ));
                             };
                             options.timeout_ms = Some(ms);
                         }
@@ -77,7 +84,10 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
 
     let name = options.name.clone().unwrap_or_else(|| ident.to_string());
     if !is_tool_name(&name) {
-        return Err(Error::new_spanned(ident, format!("`{name}` is no tool name: [a-z][a-z0-9_]{{0,63}}")));
+        return Err(Error::new_spanned(
+            ident,
+            format!("`{name}` is no tool name: [a-z][a-z0-9_]{{0,63}}"),
+        ));
     }
     let description = doc_text(&function.attrs);
     if description.is_empty() {
@@ -110,7 +120,10 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
     let nothing: Type = syn::parse_quote!(::toolgate_sdk::NoArguments);
     let arguments = arguments.unwrap_or(&nothing);
     let ReturnType::Type(_, result) = &function.sig.output else {
-        return Err(Error::new_spanned(&function.sig, "a tool returns `Result<T, ToolError>`"));
+        return Err(Error::new_spanned(
+            &function.sig,
+            "a tool returns `Result<T, ToolError>`",
+        ));
     };
 
     let output_schema = if options.has("output") {
@@ -120,7 +133,13 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
     };
     let title = optional(options.title.as_deref());
     let timeout = optional(options.timeout_ms);
-    let hint = |flag: &str| if options.has(flag) { quote!(Some(true)) } else { quote!(None) };
+    let hint = |flag: &str| {
+        if options.has(flag) {
+            quote!(Some(true))
+        } else {
+            quote!(None)
+        }
+    };
     let (read_only, destructive) = (hint("read_only"), hint("destructive"));
     let (idempotent, open_world) = (hint("idempotent"), hint("open_world"));
     let (parallel_safe, serial) = (options.has("parallel_safe"), options.has("serial"));
@@ -177,17 +196,26 @@ fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
 fn is_tool_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn doc_text(attributes: &[Attribute]) -> String {
-    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+    let lines = attributes
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+                Expr::Lit(ExprLit {
+                    lit: Lit::Str(text),
+                    ..
+                }) => Some(text.value()),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    });
-    let text: Vec<String> = lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect();
+        });
+    let text: Vec<String> = lines
+        .map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned())
+        .collect();
     text.join("\n").trim().to_owned()
 }

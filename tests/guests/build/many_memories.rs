@@ -15,18 +15,22 @@ struct Data {
 /// Where the data begins.
 const BASE: u32 = 1024;
 
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
 impl Data {
     fn align(&mut self, to: usize) -> u32 {
-        while self.bytes.len() % to != 0 {
+        while !self.bytes.len().is_multiple_of(to) {
             self.bytes.push(0);
         }
-        BASE + self.bytes.len() as u32
+        BASE + length(&self.bytes)
     }
 
     fn text(&mut self, text: &str) -> (u32, u32) {
         let at = self.align(1);
         self.bytes.extend_from_slice(text.as_bytes());
-        (at, text.len() as u32)
+        (at, length(text.as_bytes()))
     }
 
     fn words(&mut self, words: &[u32]) {
@@ -49,23 +53,53 @@ pub(crate) fn component(memories: u32) -> Result<Vec<u8>, Box<dyn Error>> {
 
     // tool-def, aligned for its option<u64>.
     let tool_def = data.align(8);
-    data.words(&[tool.0, tool.1, 0, 0, 0, description.0, description.1, parameters.0, parameters.1, 0, 0, 0]);
+    data.words(&[
+        tool.0,
+        tool.1,
+        0,
+        0,
+        0,
+        description.0,
+        description.1,
+        parameters.0,
+        parameters.1,
+        0,
+        0,
+        0,
+    ]);
     // parallel-safe, serial, four option<bool>, then the option<u64>.
     data.bytes.extend_from_slice(&[0; 10]);
     data.align(8);
     data.words(&[0, 0, 0, 0]);
     let info = data.align(4);
-    data.words(&[name.0, name.1, version.0, version.1, description.0, description.1, tool_def, 1, 0, 0]);
+    data.words(&[
+        name.0,
+        name.1,
+        version.0,
+        version.1,
+        description.0,
+        description.1,
+        tool_def,
+        1,
+        0,
+        0,
+    ]);
     // result<output, failure>: ok, then the value and no blocks; a failure needs more room.
     let result = data.align(4);
     data.words(&[0, null.0, null.1, 0, 0]);
     data.bytes.extend_from_slice(&[0; 64]);
 
-    let escaped: String = data.bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    let escaped: String = data
+        .bytes
+        .iter()
+        .map(|byte| format!("\\{byte:02x}"))
+        .collect();
     let grow: String = (1..memories)
         .map(|n| format!("(if (i32.eq (memory.grow $m{n} (i32.const 511)) (i32.const -1)) (then unreachable))\n"))
         .collect();
-    let more: String = (1..memories).map(|n| format!("(memory $m{n} 1)\n")).collect();
+    let more: String = (1..memories)
+        .map(|n| format!("(memory $m{n} 1)\n"))
+        .collect();
     let text = format!(
         r#"(module
             (memory (export "memory") 4)
@@ -78,8 +112,7 @@ pub(crate) fn component(memories: u32) -> Result<Vec<u8>, Box<dyn Error>> {
                 (global.set $next (i32.add (local.get $at) (local.get 3)))
                 (local.get $at))
             (func (export "toolgate:tool/tool@0.1.0#describe") (result i32) (i32.const {info}))
-            (func (export "toolgate:tool/tool@0.1.0#call")
-                (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i32 i32 i32 i32 i32 i32) (result i32)
+            (func (export "toolgate:tool/tool@0.1.0#call") (param i32) (result i32)
                 {grow}
                 (i32.const {result}))
         )"#
@@ -95,5 +128,8 @@ pub(crate) fn component(memories: u32) -> Result<Vec<u8>, Box<dyn Error>> {
     }
     let world = resolve.select_world(&[world.ok_or("no package")?], Some("plugin"))?;
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
-    Ok(ComponentEncoder::default().module(&module)?.validate(true).encode()?)
+    Ok(ComponentEncoder::default()
+        .module(&module)?
+        .validate(true)
+        .encode()?)
 }

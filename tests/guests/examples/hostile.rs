@@ -34,7 +34,11 @@ struct Deep {
 #[inline(never)]
 fn recurse(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
-    if depth == 0 { 0 } else { recurse(depth - 1) + frame[63] }
+    if depth == 0 {
+        0
+    } else {
+        recurse(depth - 1) + frame[63]
+    }
 }
 
 /// Recurses.
@@ -94,10 +98,15 @@ fn open_special(args: Path) -> Result<Value, ToolError> {
     for n in 0..args.times {
         let result = match n % 3 {
             0 => File::open(&args.path).map(drop),
-            1 => fs::OpenOptions::new().write(true).open(&args.path).map(drop),
+            1 => fs::OpenOptions::new()
+                .write(true)
+                .open(&args.path)
+                .map(drop),
             _ => fs::read(&args.path).map(drop),
         };
-        *errors.entry(result.map_or_else(|error| format!("{:?}", error.kind()), |()| "opened".into())).or_default() += 1;
+        *errors
+            .entry(result.map_or_else(|error| format!("{:?}", error.kind()), |()| "opened".into()))
+            .or_default() += 1;
     }
     Ok(json!(errors))
 }
@@ -106,20 +115,32 @@ fn open_special(args: Path) -> Result<Value, ToolError> {
 #[tool(parallel_safe)]
 fn touch_special(args: Path) -> Result<Value, ToolError> {
     let result = set_times(&args.path);
-    Ok(json!(result.map_or_else(|error| format!("{:?}", error.kind()), |()| "touched".into())))
+    Ok(json!(result.map_or_else(
+        |error| format!("{:?}", error.kind()),
+        |()| "touched".into()
+    )))
 }
 
 /// `utimensat` with following, which the standard library does not offer by path.
 fn set_times(path: &str) -> std::io::Result<()> {
     unsafe extern "C" {
-        fn utimensat(folder: i32, path: *const core::ffi::c_char, times: *const i64, flags: i32) -> i32;
+        fn utimensat(
+            folder: i32,
+            path: *const core::ffi::c_char,
+            times: *const i64,
+            flags: i32,
+        ) -> i32;
     }
     // AT_FDCWD of wasi-libc.
     const HERE: i32 = -2;
     let path = std::ffi::CString::new(path).map_err(std::io::Error::other)?;
     // SAFETY: a path that ends in NUL, and no times, which means now.
     let code = unsafe { utimensat(HERE, path.as_ptr(), std::ptr::null(), 0) };
-    if code == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
 }
 
 #[arguments]
@@ -142,7 +163,10 @@ fn huge_media(args: Size) -> Result<Output, ToolError> {
 /// Gives a value that is nested a thousand deep.
 #[tool(parallel_safe)]
 fn nested_value() -> Result<Output, ToolError> {
-    Ok(Output { value: format!("{}{}", "[".repeat(1_000), "]".repeat(1_000)), blocks: Vec::new() })
+    Ok(Output {
+        value: format!("{}{}", "[".repeat(1_000), "]".repeat(1_000)),
+        blocks: Vec::new(),
+    })
 }
 
 #[arguments]
@@ -181,9 +205,14 @@ fn eat_random() -> Result<usize, ToolError> {
 
 /// Says what of the host it can see.
 #[tool(parallel_safe)]
+#[expect(clippy::disallowed_methods, reason = "to see what the host gives away")]
 fn look_around() -> Result<Value, ToolError> {
-    let preopen = fs::read_dir("/").map(|entries| entries.count()).map_err(|error| error.to_string());
-    let socket = std::net::TcpStream::connect("127.0.0.1:1").map(drop).map_err(|error| format!("{:?}", error.kind()));
+    let preopen = fs::read_dir("/")
+        .map(|entries| entries.count())
+        .map_err(|error| error.to_string());
+    let socket = std::net::TcpStream::connect("127.0.0.1:1")
+        .map(drop)
+        .map_err(|error| format!("{:?}", error.kind()));
     Ok(json!({
         "env": std::env::vars().collect::<Vec<_>>(),
         "args": std::env::args().collect::<Vec<_>>(),
@@ -211,13 +240,20 @@ fn dirty() -> Result<(), ToolError> {
 fn scan() -> Result<usize, ToolError> {
     let mut heap: Vec<u8> = Vec::with_capacity(256 << 10);
     // SAFETY: looks at fresh memory on purpose; every bit pattern is a byte.
-    #[allow(clippy::uninit_vec, reason = "to see what an earlier instance left there")]
+    #[allow(
+        clippy::uninit_vec,
+        reason = "to see what an earlier instance left there"
+    )]
     unsafe {
         heap.set_len(256 << 10);
     }
     // SAFETY: one thread, and no reference is kept.
     let mark = unsafe { std::ptr::addr_of!(MARK).read() };
-    let left = std::hint::black_box(&heap).iter().chain(&mark).filter(|byte| **byte == 0xA5).count();
+    let left = std::hint::black_box(&heap)
+        .iter()
+        .chain(&mark)
+        .filter(|byte| **byte == 0xA5)
+        .count();
     Ok(left)
 }
 
@@ -232,9 +268,14 @@ struct Doubling {
 fn doubling(generator: &mut SchemaGenerator) -> Schema {
     for level in 0..40 {
         let next = format!("#/$defs/L{}", level + 1);
-        generator.definitions_mut().insert(format!("L{level}"), json!({ "allOf": [{ "$ref": next }, { "$ref": next }] }));
+        generator.definitions_mut().insert(
+            format!("L{level}"),
+            json!({ "allOf": [{ "$ref": next }, { "$ref": next }] }),
+        );
     }
-    generator.definitions_mut().insert("L40".into(), json!({ "type": "string" }));
+    generator
+        .definitions_mut()
+        .insert("L40".into(), json!({ "type": "string" }));
     toolgate_sdk::schemars::json_schema!({ "$ref": "#/$defs/L0" })
 }
 

@@ -2,7 +2,12 @@
 
 use std::{fs, thread, time::Duration};
 
-use toolgate_sdk::{ToolError, arguments, plugin, serde_json::{Value, json}, tool, tools::{self, NestedCall, Options}};
+use toolgate_sdk::{
+    ToolError, arguments, plugin,
+    serde_json::{Value, json},
+    tool,
+    tools::{self, NestedCall, Options},
+};
 
 fn failed(error: std::io::Error) -> ToolError {
     ToolError::new("io", error.to_string())
@@ -30,7 +35,10 @@ fn keeper_add(args: Add) -> Result<usize, ToolError> {
 /// Calls itself while it holds the plugin's lock.
 #[tool(serial)]
 fn keeper_reenter() -> Result<Value, ToolError> {
-    let call = NestedCall { name: "keeper_add".into(), arguments: json!({ "line": "x" }).to_string() };
+    let call = NestedCall {
+        name: "keeper_add".into(),
+        arguments: json!({ "line": "x" }).to_string(),
+    };
     let results = tools::execute(&[call], &Options::default());
     Ok(json!(results[0].outcome.is_ok()))
 }

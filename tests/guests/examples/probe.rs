@@ -44,7 +44,10 @@ struct Answer {
 /// Answers with any JSON value.
 #[tool(parallel_safe)]
 fn answer(args: Answer) -> Result<Output, ToolError> {
-    Ok(Output { value: args.json, blocks: Vec::new() })
+    Ok(Output {
+        value: args.json,
+        blocks: Vec::new(),
+    })
 }
 
 #[arguments]
@@ -71,6 +74,7 @@ fn context(context: &Context) -> Result<serde_json::Value, ToolError> {
         "index": context.index,
         "batch_id": context.batch_id,
         "principal_id": context.principal_id,
+        "principal_origin": context.principal_origin,
         "depth": context.depth,
         "remaining_ms": context.remaining_ms,
         "extra": context.extra,
@@ -87,7 +91,11 @@ struct Media {
 #[tool(parallel_safe)]
 fn media(args: Media) -> Result<Output, ToolError> {
     thread::sleep(Duration::from_millis(args.ms));
-    Ok(Output::new(&args.mark).with_block("text/plain", Some(args.mark.clone()), args.mark.into_bytes()))
+    Ok(Output::new(&args.mark).with_block(
+        "text/plain",
+        Some(args.mark.clone()),
+        args.mark.into_bytes(),
+    ))
 }
 
 /// Panics.

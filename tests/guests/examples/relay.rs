@@ -1,7 +1,9 @@
 //! Calls other tools, as it is told to.
 
 use toolgate_sdk::{
-    ToolError, arguments, plugin, serde_json::{self, Value, json}, tool,
+    ToolError, arguments, plugin,
+    serde_json::{self, Value, json},
+    tool,
     tools::{self, CallFailure, CallResult, NestedCall, Options, Permission},
 };
 
@@ -30,7 +32,10 @@ impl Relay {
         let calls: Vec<NestedCall> = self
             .calls
             .into_iter()
-            .map(|call| NestedCall { name: call.name, arguments: call.arguments })
+            .map(|call| NestedCall {
+                name: call.name,
+                arguments: call.arguments,
+            })
             .collect();
         let options = Options {
             serial: self.serial,
@@ -46,7 +51,9 @@ impl Relay {
 fn shown(result: &CallResult) -> Value {
     let error = |kind: &str, error: &ToolError| json!({ "failure": kind, "reason": error.reason, "detail": error.detail, "field": error.field });
     match &result.outcome {
-        Ok(output) => json!({ "value": serde_json::from_str::<Value>(&output.value).ok(), "blocks": output.blocks.len() }),
+        Ok(output) => {
+            json!({ "value": serde_json::from_str::<Value>(&output.value).ok(), "blocks": output.blocks.len() })
+        }
         Err(CallFailure::NotFound(missing)) => error("not-found", &missing.error),
         Err(CallFailure::Unauthorized(e)) => error("unauthorized", e),
         Err(CallFailure::Invalid(errors)) => error("invalid", &errors[0]),
@@ -102,7 +109,13 @@ fn relay_deep(args: Deep) -> Result<Value, ToolError> {
         return Ok(json!("bottom"));
     }
     let arguments = json!({ "levels": args.levels - 1 }).to_string();
-    let results = tools::execute(&[NestedCall { name: "relay_deep".into(), arguments }], &Options::default());
+    let results = tools::execute(
+        &[NestedCall {
+            name: "relay_deep".into(),
+            arguments,
+        }],
+        &Options::default(),
+    );
     Ok(shown(&results[0]))
 }
 

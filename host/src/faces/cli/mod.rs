@@ -8,6 +8,7 @@ mod batch;
 mod batch_file;
 mod call;
 mod check;
+mod completions;
 mod config;
 mod console;
 mod context;
@@ -91,6 +92,8 @@ enum Command {
     Audit(audit::Audit),
     /// Print every value in effect and where it came from
     Config,
+    /// Print a script that completes words in a shell
+    Completions(completions::Completions),
     /// Look for what does not work, and say what to do
     Doctor,
 }
@@ -146,6 +149,7 @@ async fn perform(command: Command, cx: &Context<'_>) -> Result<Exit, Problem> {
         Command::Check(args) => check::perform(cx, &args).await,
         Command::Audit(args) => audit::perform(cx, &args),
         Command::Config => config::perform(cx),
+        Command::Completions(args) => completions::perform(cx, &args),
         Command::Doctor => doctor::perform(cx).await,
     }
 }

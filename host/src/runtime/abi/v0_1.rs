@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::Described;
 use crate::{
     ports::Caller,
-    tool::{Block, Digest, Failure, FailureKind, Hints, Output, Reason, ToolError, ToolName, ToolSpec},
+    tool::{
+        Block, Digest, Failure, FailureKind, Hints, Output, Reason, ToolError, ToolName, ToolSpec,
+    },
 };
 
 wasmtime::component::bindgen!({
@@ -104,15 +106,29 @@ pub(in crate::runtime) struct Caps {
 impl Caps {
     fn check(self, value: &str, blocks: &[wit::Block]) -> Result<(), Failure> {
         let over = |what: &str, size: u64, cap: u64, hint: &str| {
-            Failure::host(FailureKind::Limit, format!("the {what} is {size} bytes; the limit is {cap}")).hint(hint)
+            Failure::host(
+                FailureKind::Limit,
+                format!("the {what} is {size} bytes; the limit is {cap}"),
+            )
+            .hint(hint)
         };
         let size = value.len() as u64;
         if size > self.result {
-            return Err(over("result", size, self.result, "ask for a smaller part at a time"));
+            return Err(over(
+                "result",
+                size,
+                self.result,
+                "ask for a smaller part at a time",
+            ));
         }
         let media = blocks.iter().map(|block| block.data.len() as u64).sum();
         if media > self.blocks {
-            return Err(over("media of the result", media, self.blocks, "ask for less media at a time"));
+            return Err(over(
+                "media of the result",
+                media,
+                self.blocks,
+                "ask for less media at a time",
+            ));
         }
         Ok(())
     }
@@ -122,8 +138,11 @@ fn json(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::new(
             FailureKind::Failed,
-            ToolError::new(Reason::Schema, format!("the plugin's result is no JSON: {error}"))
-                .hint("a fault of the plugin; tell its author"),
+            ToolError::new(
+                Reason::Schema,
+                format!("the plugin's result is no JSON: {error}"),
+            )
+            .hint("a fault of the plugin; tell its author"),
         )
     })
 }
@@ -135,6 +154,7 @@ pub(in crate::runtime) fn context(caller: &Caller) -> wit::Ctx {
         index: cx.index,
         batch_id: cx.batch_id.to_string(),
         principal_id: cx.principal.id().to_owned(),
+        principal_origin: cx.principal.origin().to_owned(),
         principal_kind: match cx.principal.kind() {
             crate::tool::Kind::User => wit::PrincipalKind::User,
             crate::tool::Kind::Agent => wit::PrincipalKind::Agent,
@@ -142,7 +162,11 @@ pub(in crate::runtime) fn context(caller: &Caller) -> wit::Ctx {
         },
         depth: cx.depth(),
         remaining_ms: milliseconds(cx.deadline.remaining()),
-        extra: cx.extra.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+        extra: cx
+            .extra
+            .iter()
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .collect(),
     }
 }
 
@@ -152,7 +176,11 @@ pub(in crate::runtime) fn described(info: wit::PluginInfo) -> Described {
         version: info.version,
         description: info.description,
         tools: info.tools.into_iter().map(spec).collect(),
-        capabilities: info.capabilities.into_iter().map(|c| (c.name, c.reason)).collect(),
+        capabilities: info
+            .capabilities
+            .into_iter()
+            .map(|c| (c.name, c.reason))
+            .collect(),
     }
 }
 
@@ -187,7 +215,10 @@ const SCHEMA_TEXT: usize = 64 << 10;
 
 fn schema(what: &str, text: &str) -> Result<Value, String> {
     if text.len() > SCHEMA_TEXT {
-        return Err(format!("{what}: {} bytes of schema; the limit is {SCHEMA_TEXT}", text.len()));
+        return Err(format!(
+            "{what}: {} bytes of schema; the limit is {SCHEMA_TEXT}",
+            text.len()
+        ));
     }
     serde_json::from_str(text).map_err(|error| format!("{what} is no JSON: {error}"))
 }
@@ -196,7 +227,9 @@ pub(in crate::runtime) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(in crate::runtime) fn implementation(of: crate::tool::Implementation) -> host::tools::Implementation {
+pub(in crate::runtime) fn implementation(
+    of: &crate::tool::Implementation,
+) -> host::tools::Implementation {
     host::tools::Implementation {
         plugin: of.plugin.as_str().to_owned(),
         version: of.version.to_string(),
@@ -221,7 +254,10 @@ pub(in crate::runtime) fn call_outcome(
     };
     let error = wit::ToolError::from(failure.error);
     Err(match failure.kind {
-        FailureKind::NotFound => CallFailure::NotFound(Missing { tool: tool.to_owned(), error }),
+        FailureKind::NotFound => CallFailure::NotFound(Missing {
+            tool: tool.to_owned(),
+            error,
+        }),
         FailureKind::Unauthorized => CallFailure::Unauthorized(error),
         FailureKind::Invalid => {
             let also = failure.also.into_iter().map(wit::ToolError::from);
@@ -258,6 +294,6 @@ pub(in crate::runtime) fn tool_info(tool: crate::ports::NestedTool) -> host::too
             idempotent: spec.hints.idempotent,
             open_world: spec.hints.open_world,
         },
-        implementation: implementation(tool.implementation),
+        implementation: implementation(&tool.implementation),
     }
 }

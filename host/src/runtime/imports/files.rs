@@ -27,7 +27,10 @@ impl Host for CallState {
         data: Vec<u8>,
         options: ReplaceOptions,
     ) -> wasmtime::Result<Result<(), FileError>> {
-        beneath(&self.sandbox, move |roots, _| roots.replace(&path, &data, options.create_new, options.parents)).await
+        beneath(&self.sandbox, move |roots, _| {
+            roots.replace(&path, &data, options.create_new, options.parents)
+        })
+        .await
     }
 
     async fn copy(

@@ -29,7 +29,11 @@ impl Host for CallState {
             stdin: request.stdin.map(Into::into),
             timeout: Duration::from_millis(request.timeout_ms),
         };
-        let done = self.sandbox.launcher.run(grant, &self.sandbox.host_env, request).await;
+        let done = self
+            .sandbox
+            .launcher
+            .run(grant, &self.sandbox.host_env, request)
+            .await;
         Ok(match done {
             Ok(done) => Ok(finished(done)),
             Err(error) => Err(error.into()),

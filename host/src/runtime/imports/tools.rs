@@ -8,7 +8,9 @@ use crate::{
     runtime::{
         abi::v0_1::{
             self,
-            host::tools::{CallFailure, CallResult, Host, NestedCall, Options, Permission, ToolInfo},
+            host::tools::{
+                CallFailure, CallResult, Host, NestedCall, Options, Permission, ToolInfo,
+            },
         },
         sandbox::Capability,
         state::CallState,
@@ -21,7 +23,11 @@ const CALLS: usize = 1_000;
 
 impl Host for CallState {
     async fn list(&mut self) -> wasmtime::Result<Vec<ToolInfo>> {
-        let Some(port) = self.caller.as_ref().filter(|_| !self.sandbox.grants.tools.is_empty()) else {
+        let Some(port) = self
+            .caller
+            .as_ref()
+            .filter(|_| !self.sandbox.grants.tools.is_empty())
+        else {
             return Ok(Vec::new());
         };
         let tools = port.nested.list(&port.caller);
@@ -33,7 +39,9 @@ impl Host for CallState {
             Ok(port) => port,
             Err(refusal) => return Ok(Permission::Denied(refusal.into())),
         };
-        let says = port.nested.can_use(&port.caller, &tool, RawArguments::Text(arguments));
+        let says = port
+            .nested
+            .can_use(&port.caller, &tool, RawArguments::Text(arguments));
         Ok(match says {
             Says::Allowed => Permission::Allowed,
             Says::NeedsApproval => Permission::NeedsApproval,
@@ -41,7 +49,11 @@ impl Host for CallState {
         })
     }
 
-    async fn execute(&mut self, calls: Vec<NestedCall>, options: Options) -> wasmtime::Result<Vec<CallResult>> {
+    async fn execute(
+        &mut self,
+        calls: Vec<NestedCall>,
+        options: Options,
+    ) -> wasmtime::Result<Vec<CallResult>> {
         let all = |count: usize, failure: &dyn Fn() -> CallFailure| {
             let one = || CallResult {
                 outcome: Err(failure()),
@@ -53,18 +65,32 @@ impl Host for CallState {
         let port = match self.way_to_tools() {
             Ok(port) => port,
             Err(refusal) => {
-                return Ok(all(calls.len(), &|| CallFailure::Unauthorized(refusal.clone().into())));
+                return Ok(all(calls.len(), &|| {
+                    CallFailure::Unauthorized(refusal.clone().into())
+                }));
             }
         };
         if calls.len() > CALLS {
-            let error = ToolError::new(Reason::Limit, format!("{} calls in one batch; the limit is {CALLS}", calls.len()));
-            return Ok(all(calls.len(), &|| CallFailure::Limit(error.clone().into())));
+            let error = ToolError::new(
+                Reason::Limit,
+                format!("{} calls in one batch; the limit is {CALLS}", calls.len()),
+            );
+            return Ok(all(calls.len(), &|| {
+                CallFailure::Limit(error.clone().into())
+            }));
         }
-        let extra = match port.caller.cx.extra.with(self.sandbox.plugin.as_str(), options.extra) {
+        let extra = match port
+            .caller
+            .cx
+            .extra
+            .with(self.sandbox.plugin.as_str(), options.extra)
+        {
             Ok(extra) => extra,
             Err(problem) => {
                 let error = ToolError::new(Reason::Arguments, problem).field("options.extra");
-                return Ok(all(calls.len(), &|| CallFailure::Invalid(vec![error.clone().into()])));
+                return Ok(all(calls.len(), &|| {
+                    CallFailure::Invalid(vec![error.clone().into()])
+                }));
             }
         };
         let options = NestedOptions {
@@ -79,12 +105,18 @@ impl Host for CallState {
             .into_iter()
             .map(|call| (call.name, RawArguments::Text(call.arguments)))
             .collect();
-        let results = port.nested.execute(port.caller.clone(), calls, options).await;
-        let results = results.into_iter().zip(names).map(|(result, name)| CallResult {
-            outcome: v0_1::call_outcome(result.outcome, &name),
-            elapsed_ms: result.elapsed.as_secs_f64() * 1e3,
-            implementation: result.implementation.map(v0_1::implementation),
-        });
+        let results = port
+            .nested
+            .execute(port.caller.clone(), calls, options)
+            .await;
+        let results = results
+            .into_iter()
+            .zip(names)
+            .map(|(result, name)| CallResult {
+                outcome: v0_1::call_outcome(result.outcome, &name),
+                elapsed_ms: result.elapsed.as_secs_f64() * 1e3,
+                implementation: result.implementation.as_ref().map(v0_1::implementation),
+            });
         Ok(results.collect())
     }
 }

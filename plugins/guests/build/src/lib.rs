@@ -5,7 +5,9 @@
 //! outer target folder, whose lock the outer cargo holds.
 
 use std::{
-    env, fmt::Write as _, fs,
+    env,
+    fmt::Write as _,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -52,7 +54,12 @@ impl Guests<'_> {
                 return Err(format!("the build left no {}", wasm.display()));
             }
             rerun_if_sources_change(&wasm.with_extension("d"))?;
-            let constant = name.rsplit("toolgate-").next().unwrap_or(name).replace('-', "_").to_uppercase();
+            let constant = name
+                .rsplit("toolgate-")
+                .next()
+                .unwrap_or(name)
+                .replace('-', "_")
+                .to_uppercase();
             let _ = writeln!(
                 code,
                 "/// The component `{name}`.\npub static {constant}: &[u8] = include_bytes!({:?});",
@@ -63,6 +70,10 @@ impl Guests<'_> {
         fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a build script is told everything by its environment"
+    )]
     fn compile(&self, target: &Path) -> Result<(), String> {
         let cargo = variable("CARGO")?;
         let mut command = Command::new(&cargo);
@@ -88,7 +99,9 @@ impl Guests<'_> {
             return Ok(());
         }
         let text = String::from_utf8_lossy(&output.stderr);
-        let hint = if text.contains("can't find crate for `std`") || text.contains("can't find crate for `core`") {
+        let hint = if text.contains("can't find crate for `std`")
+            || text.contains("can't find crate for `core`")
+        {
             "\nhint: the target wasm32-wasip2 is missing: run `scripts/wasm-target`"
         } else {
             ""
@@ -101,9 +114,22 @@ impl Guests<'_> {
 fn is_outer(key: &str) -> bool {
     const KEPT: [&str; 4] = ["CARGO", "CARGO_HOME", "CARGO_NET_", "CARGO_HTTP_"];
     const DROPPED: [&str; 16] = [
-        "RUSTFLAGS", "RUSTDOCFLAGS", "RUSTC", "RUSTDOC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
-        "RUSTC_LINKER", "CLIPPY_ARGS", "MAKEFLAGS", "MFLAGS", "TARGET", "HOST", "OUT_DIR", "PROFILE",
-        "OPT_LEVEL", "DEBUG",
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTC_LINKER",
+        "CLIPPY_ARGS",
+        "MAKEFLAGS",
+        "MFLAGS",
+        "TARGET",
+        "HOST",
+        "OUT_DIR",
+        "PROFILE",
+        "OPT_LEVEL",
+        "DEBUG",
     ];
     if DROPPED.contains(&key) || key == "NUM_JOBS" {
         return true;
@@ -116,14 +142,22 @@ fn is_outer(key: &str) -> bool {
 
 /// Tells the outer cargo every source that went into `dep_info`'s artefact.
 fn rerun_if_sources_change(dep_info: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(dep_info).map_err(|error| format!("{}: {error}", dep_info.display()))?;
+    let text =
+        fs::read_to_string(dep_info).map_err(|error| format!("{}: {error}", dep_info.display()))?;
     for source in sources(&text) {
         tell(&format!("rerun-if-changed={source}"));
     }
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
-    for lock in manifest.ancestors().map(|folder| folder.join("Cargo.lock")).filter(|file| file.is_file()) {
+    for lock in manifest
+        .ancestors()
+        .map(|folder| folder.join("Cargo.lock"))
+        .filter(|file| file.is_file())
+    {
         tell(&format!("rerun-if-changed={}", lock.display()));
-        tell(&format!("rerun-if-changed={}", lock.with_file_name("Cargo.toml").display()));
+        tell(&format!(
+            "rerun-if-changed={}",
+            lock.with_file_name("Cargo.toml").display()
+        ));
     }
     Ok(())
 }
@@ -138,11 +172,18 @@ fn sources(text: &str) -> Vec<String> {
         .collect()
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script is told everything by its environment"
+)]
 fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("{name} is not set: build scripts only"))
 }
 
-#[expect(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
+#[expect(
+    clippy::print_stdout,
+    reason = "this is how a build script speaks to cargo"
+)]
 fn tell(line: &str) {
     println!("cargo::{line}");
 }
@@ -153,15 +194,31 @@ mod tests {
 
     #[test]
     fn sources_with_blanks_stay_whole() {
-        assert_eq!(sources("/t/a.wasm: /s/a\\ b.rs /s/c.rs\n"), ["/s/a b.rs", "/s/c.rs"]);
+        assert_eq!(
+            sources("/t/a.wasm: /s/a\\ b.rs /s/c.rs\n"),
+            ["/s/a b.rs", "/s/c.rs"]
+        );
     }
 
     #[test]
     fn the_outer_build_does_not_leak() {
-        for outer in ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "CARGO_PKG_NAME", "CARGO_TARGET_DIR", "CLIPPY_ARGS"] {
+        for outer in [
+            "CARGO_ENCODED_RUSTFLAGS",
+            "RUSTFLAGS",
+            "CARGO_PKG_NAME",
+            "CARGO_TARGET_DIR",
+            "CLIPPY_ARGS",
+        ] {
             assert!(is_outer(outer), "{outer}");
         }
-        for kept in ["CARGO", "CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_REGISTRIES_X_INDEX", "PATH", "HOME"] {
+        for kept in [
+            "CARGO",
+            "CARGO_HOME",
+            "CARGO_NET_OFFLINE",
+            "CARGO_REGISTRIES_X_INDEX",
+            "PATH",
+            "HOME",
+        ] {
             assert!(!is_outer(kept), "{kept}");
         }
     }

@@ -54,17 +54,27 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// `root` holds its configuration, audit log, the plugins that are not `embedded` and,
     /// in `code`, their compiled code.
-    pub(crate) async fn start(root: &Path, embedded: Vec<Standard>, watching: Watching) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        root: &Path,
+        embedded: Vec<Standard>,
+        watching: Watching,
+    ) -> anyhow::Result<Self> {
         let file = root.join("toolgate.toml");
         fs::write(&file, RULES)?;
         let config = Config::load(&Request {
             explicit: Some(file),
             start: root.to_owned(),
             env: Vec::new(),
-            dirs: Dirs { config: root.join("config"), data: root.join("data"), cache: root.join("cache") },
+            dirs: Dirs {
+                config: root.join("config"),
+                data: root.join("data"),
+                cache: root.join("cache"),
+            },
         });
         let config = config.map_err(|error| anyhow::anyhow!("{error}"))?;
-        let mut builder = HostBuilder::new(config).standard(embedded).code_cache(Some(root.join("code")));
+        let mut builder = HostBuilder::new(config)
+            .standard(embedded)
+            .code_cache(Some(root.join("code")));
         if !watching.audit {
             builder = builder.without_audit();
         }
@@ -81,7 +91,10 @@ impl Kernel {
     }
 
     pub(crate) async fn batch(&self, calls: Vec<ToolCall>) -> anyhow::Result<Vec<ToolResult>> {
-        let results = self.host.run(self.scope.clone(), Batch { calls, cut: false }).await;
+        let results = self
+            .host
+            .run(self.scope.clone(), Batch { calls, cut: false })
+            .await;
         match results.iter().find(|result| !result.success()) {
             Some(failed) => bail!("{} failed: {}", failed.name, failed.text),
             None => Ok(results),
@@ -90,7 +103,9 @@ impl Kernel {
 
     /// One call, as text of a model.
     pub(crate) async fn call(&self, tool: &str, arguments: &str) -> anyhow::Result<()> {
-        self.batch(vec![ToolCall::new(tool, arguments)]).await.map(drop)
+        self.batch(vec![ToolCall::new(tool, arguments)])
+            .await
+            .map(drop)
     }
 
     /// A call that has to be stopped at its limit.
@@ -99,7 +114,9 @@ impl Kernel {
         scope.deadline = Some(Instant::now() + limit);
         let calls = vec![ToolCall::new(tool, "{}")];
         let results = self.host.run(scope, Batch { calls, cut: false }).await;
-        let failure = results.first().and_then(|result| result.outcome.as_ref().err());
+        let failure = results
+            .first()
+            .and_then(|result| result.outcome.as_ref().err());
         match failure.map(|failure| failure.kind.as_str()) {
             Some("timeout") => Ok(()),
             other => bail!("{tool} ended with {other:?}"),

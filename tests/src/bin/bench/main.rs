@@ -3,7 +3,11 @@
 //!
 //! `--quick` measures for a few seconds, `--json` prints JSON, `--only WORD` takes the
 //! rows with that word.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "its table is what this program is for")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "its table is what this program is for"
+)]
 
 mod kernel;
 mod raw;
@@ -33,7 +37,9 @@ impl Asked {
                 "--quick" => asked.quick = true,
                 "--json" => asked.json = true,
                 "--only" => asked.only = words.next(),
-                other => bail!("unknown argument {other:?}; there are --quick, --json and --only WORD"),
+                other => {
+                    bail!("unknown argument {other:?}; there are --quick, --json and --only WORD")
+                }
             }
         }
         Ok(asked)
@@ -41,18 +47,26 @@ impl Asked {
 
     /// A count for a long run, or a tenth of it.
     fn times(&self, count: usize) -> usize {
-        if self.quick { count.div_ceil(10) } else { count }
+        if self.quick {
+            count.div_ceil(10)
+        } else {
+            count
+        }
     }
 
     fn wants(&self, group: &str) -> bool {
-        self.only.as_ref().is_none_or(|word| group.contains(word.as_str()))
+        self.only
+            .as_ref()
+            .is_none_or(|word| group.contains(word.as_str()))
     }
 }
 
 fn main() -> anyhow::Result<()> {
     let asked = Asked::read()?;
     let machine = Machine::this();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let rows = runtime.block_on(async {
         // On a worker, as a server's requests are.
         tokio::spawn({
@@ -61,7 +75,11 @@ fn main() -> anyhow::Result<()> {
         })
         .await
     })??;
-    let report = Report { machine, quick: asked.quick, rows };
+    let report = Report {
+        machine,
+        quick: asked.quick,
+        rows,
+    };
     if asked.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {

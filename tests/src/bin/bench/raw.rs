@@ -8,9 +8,9 @@ use std::{
 };
 
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimits, StoreLimitsBuilder,
-    UpdateDeadline,
-    component::{Component, Linker, ResourceTable},
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
+    StoreLimits, StoreLimitsBuilder, UpdateDeadline,
+    component::{Component, Linker, ResourceTable, Val, types::ComponentItem},
 };
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -39,7 +39,10 @@ pub(crate) struct State {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -84,7 +87,10 @@ impl Raw {
         });
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(plain)?;
-        Ok(Self { engine, linker: Arc::new(linker) })
+        Ok(Self {
+            engine,
+            linker: Arc::new(linker),
+        })
     }
 
     pub(crate) fn compile(&self, bytes: &[u8]) -> anyhow::Result<Component> {
@@ -95,7 +101,10 @@ impl Raw {
         self.engine.precompile_component(bytes).map_err(plain)
     }
 
-    #[expect(unsafe_code, reason = "the bytes were compiled a moment ago by this engine")]
+    #[expect(
+        unsafe_code,
+        reason = "the bytes were compiled a moment ago by this engine"
+    )]
     pub(crate) fn deserialize(&self, code: &[u8]) -> anyhow::Result<Component> {
         // SAFETY: see the reason above.
         unsafe { Component::deserialize(&self.engine, code) }.map_err(plain)
@@ -104,7 +113,23 @@ impl Raw {
     /// The host's own imports are never reached by the tools that are compared.
     pub(crate) fn link(&self, component: &Component) -> anyhow::Result<Guest> {
         let mut linker = Linker::clone(&self.linker);
-        linker.define_unknown_imports_as_traps(component).map_err(plain)?;
+        for (name, item) in component.component_type().imports(&self.engine) {
+            let ComponentItem::ComponentInstance(interface) = item.ty else {
+                continue;
+            };
+            if !name.starts_with("toolgate:host/") {
+                continue;
+            }
+            let mut instance = linker.instance(name).map_err(plain)?;
+            for (function, item) in interface.exports(&self.engine) {
+                if matches!(item.ty, ComponentItem::ComponentFunc(_)) {
+                    let unreached = |_: StoreContextMut<'_, State>, _, _: &[Val], _: &mut [Val]| {
+                        Err(wasmtime::Error::msg("no such import here"))
+                    };
+                    instance.func_new(function, unreached).map_err(plain)?;
+                }
+            }
+        }
         let pre = linker.instantiate_pre(component).map_err(plain)?;
         Ok(Guest(Arc::new(PluginPre::new(pre).map_err(plain)?)))
     }
@@ -115,7 +140,12 @@ impl Guest {
         self.call_within(TIMEOUT, tool, arguments).await
     }
 
-    pub(crate) async fn call_within(&self, limit: Duration, tool: &str, arguments: &str) -> anyhow::Result<String> {
+    pub(crate) async fn call_within(
+        &self,
+        limit: Duration,
+        tool: &str,
+        arguments: &str,
+    ) -> anyhow::Result<String> {
         let state = State {
             wasi: WasiCtx::builder().build(),
             table: ResourceTable::new(),
@@ -130,13 +160,17 @@ impl Guest {
             if Instant::now() >= until {
                 return Ok(UpdateDeadline::Interrupt);
             }
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+            Ok(UpdateDeadline::YieldCustom(
+                1,
+                Box::pin(tokio::task::yield_now()),
+            ))
         });
         let context = types::Ctx {
             call_id: "call_0".into(),
             index: 0,
             batch_id: "b1".into(),
             principal_id: "assistant".into(),
+            principal_origin: "assistant".into(),
             principal_kind: types::PrincipalKind::Agent,
             depth: 0,
             remaining_ms: 60_000,
@@ -146,10 +180,15 @@ impl Guest {
         let arguments = arguments.to_owned();
         let work = async {
             let plugin = self.0.instantiate_async(&mut store).await?;
-            plugin.toolgate_tool_tool().call_call(&mut store, &context, tool, &arguments).await
+            plugin
+                .toolgate_tool_tool()
+                .call_call(&mut store, &context, tool, &arguments)
+                .await
         };
         let answer = tokio::time::timeout(limit, work).await?.map_err(plain)?;
-        answer.map(|output| output.value).map_err(|failure| anyhow::anyhow!("{}: {}", tool, failure.error.reason))
+        answer
+            .map(|output| output.value)
+            .map_err(|failure| anyhow::anyhow!("{}: {}", tool, failure.error.reason))
     }
 }
 

@@ -40,13 +40,26 @@ impl Row {
         [reference, kernel]: [Summary; 2],
         goal: Option<Goal>,
     ) -> Self {
-        let ratio = if reference.median > 0.0 { kernel.median / reference.median } else { 0.0 };
+        let ratio = if reference.median > 0.0 {
+            kernel.median / reference.median
+        } else {
+            0.0
+        };
         let met = goal.map(|goal| match goal {
             Goal::RatioAtMost(most) => ratio <= most,
             Goal::RatioAtLeast(least) => ratio >= least,
             Goal::AtMost(most) => kernel.median <= most,
         });
-        Self { what, unit, against, reference, kernel, ratio, goal, met }
+        Self {
+            what,
+            unit,
+            against,
+            reference,
+            kernel,
+            ratio,
+            goal,
+            met,
+        }
     }
 }
 
@@ -63,12 +76,21 @@ impl Machine {
     pub(crate) fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let info = read("/proc/cpuinfo");
-        let processor = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let processor = info
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         Self {
-            processor: processor.map_or("unknown", |(_, name)| name).trim().to_owned(),
+            processor: processor
+                .map_or("unknown", |(_, name)| name)
+                .trim()
+                .to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            load: read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
+            load: read("/proc/loadavg")
+                .split(' ')
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" "),
         }
     }
 }
@@ -83,7 +105,12 @@ pub(crate) struct Report {
 impl Report {
     /// As Markdown, for a terminal and for `docs/performance.md` alike.
     pub(crate) fn table(&self) -> String {
-        let Machine { processor, cores, kernel, load } = &self.machine;
+        let Machine {
+            processor,
+            cores,
+            kernel,
+            load,
+        } = &self.machine;
         let mut table = format!("{processor}, {cores} cores, Linux {kernel}, load {load}\n\n");
         table.push_str("| what | unit | reference: min / median / p99 | kernel: min / median / p99 | ratio | goal | met |\n");
         table.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
@@ -111,7 +138,13 @@ impl Report {
 }
 
 fn shown(summary: Summary) -> String {
-    let figure = |value: f64| if value >= 1_000.0 { format!("{value:.0}") } else { format!("{value:.1}") };
+    let figure = |value: f64| {
+        if value >= 1_000.0 {
+            format!("{value:.0}")
+        } else {
+            format!("{value:.1}")
+        }
+    };
     let Summary { min, median, p99 } = summary;
     if min.total_cmp(&p99).is_eq() {
         return figure(median);

@@ -66,7 +66,11 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     }
     if asked.wants("throughput") {
         rows.push(bench.throughput("throughput, 1 task", 1, None).await?);
-        rows.push(bench.throughput("throughput, 64 tasks", TASKS, Some(Goal::RatioAtLeast(0.6))).await?);
+        rows.push(
+            bench
+                .throughput("throughput, 64 tasks", TASKS, Some(Goal::RatioAtLeast(0.6)))
+                .await?,
+        );
     }
     if asked.wants("parallel") {
         rows.push(bench.parallel().await?);
@@ -80,11 +84,17 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-const PLUGINS: [(&str, &[u8]); 3] = [("probe", guests::PROBE), ("relay", guests::RELAY), ("hostile", guests::HOSTILE)];
+const PLUGINS: [(&str, &[u8]); 3] = [
+    ("probe", guests::PROBE),
+    ("relay", guests::RELAY),
+    ("hostile", guests::HOSTILE),
+];
 
 /// About a kilobyte of JSON with some structure.
 fn kilobyte() -> String {
-    let items: Vec<_> = (0..32).map(|n| json!({ "old": format!("item number {n}") })).collect();
+    let items: Vec<_> = (0..32)
+        .map(|n| json!({ "old": format!("item number {n}") }))
+        .collect();
     json!({ "required": "yes", "count": 7, "list": items }).to_string()
 }
 
@@ -102,13 +112,25 @@ impl Bench {
         let mut rows = Vec::new();
         for (what, tool, arguments, most) in cases {
             let pair = self.turns(what, tool, &arguments, &self.kernel).await?;
-            rows.push(Row::new(what, "µs", "raw", pair, Some(Goal::RatioAtMost(most))));
+            rows.push(Row::new(
+                what,
+                "µs",
+                "raw",
+                pair,
+                Some(Goal::RatioAtMost(most)),
+            ));
         }
         Ok(rows)
     }
 
     /// Raw and kernel in turns. The kernel's subscriber reads between the turns.
-    async fn turns(&self, what: &str, tool: &str, arguments: &str, kernel: &Kernel) -> anyhow::Result<[Summary; 2]> {
+    async fn turns(
+        &self,
+        what: &str,
+        tool: &str,
+        arguments: &str,
+        kernel: &Kernel,
+    ) -> anyhow::Result<[Summary; 2]> {
         progress(what);
         let (mut raw, mut whole) = (Samples::default(), Samples::default());
         let mut events = kernel.subscribe();
@@ -134,8 +156,17 @@ impl Bench {
 
     /// What of the kernel's time is record keeping.
     async fn overhead(&self) -> anyhow::Result<Vec<Row>> {
-        let bare = Kernel::start(&self.folder.path().join("bare"), Vec::new(), Watching { audit: false }).await?;
-        let kernels = [("empty call, nobody watches, no audit", &bare, false), ("empty call, with audit", &*self.kernel, false), ("empty call, a reader waits for each event", &bare, true)];
+        let bare = Kernel::start(
+            &self.folder.path().join("bare"),
+            Vec::new(),
+            Watching { audit: false },
+        )
+        .await?;
+        let kernels = [
+            ("empty call, nobody watches, no audit", &bare, false),
+            ("empty call, with audit", &*self.kernel, false),
+            ("empty call, a reader waits for each event", &bare, true),
+        ];
         let mut rows = Vec::new();
         for (what, kernel, watched) in kernels {
             progress(what);
@@ -163,7 +194,13 @@ impl Bench {
             if let Some(reader) = reader {
                 reader.abort();
             }
-            rows.push(Row::new(what, "µs", "raw", [raw.summary(), whole.summary()], None));
+            rows.push(Row::new(
+                what,
+                "µs",
+                "raw",
+                [raw.summary(), whole.summary()],
+                None,
+            ));
         }
         Ok(rows)
     }
@@ -172,7 +209,10 @@ impl Bench {
     async fn nested(&self) -> anyhow::Result<Row> {
         progress("nested call");
         let inner = json!({ "name": "echo", "arguments": "{\"text\":\"x\"}" });
-        let (with, without) = (json!({ "calls": [inner] }).to_string(), json!({ "calls": [] }).to_string());
+        let (with, without) = (
+            json!({ "calls": [inner] }).to_string(),
+            json!({ "calls": [] }).to_string(),
+        );
         let (mut two, mut nested) = (Samples::default(), Samples::default());
         for _ in 0..self.asked.times(50) {
             for _ in 0..TURN {
@@ -188,10 +228,21 @@ impl Bench {
             }
         }
         let pair = [two.summary(), nested.summary()];
-        Ok(Row::new("nested call", "µs", "two kernel calls", pair, Some(Goal::RatioAtMost(1.3))))
+        Ok(Row::new(
+            "nested call",
+            "µs",
+            "two kernel calls",
+            pair,
+            Some(Goal::RatioAtMost(1.3)),
+        ))
     }
 
-    async fn throughput(&self, what: &'static str, tasks: usize, goal: Option<Goal>) -> anyhow::Result<Row> {
+    async fn throughput(
+        &self,
+        what: &'static str,
+        tasks: usize,
+        goal: Option<Goal>,
+    ) -> anyhow::Result<Row> {
         progress(what);
         let window = Duration::from_millis(if self.asked.quick { 300 } else { 1_000 });
         let _events = self.kernel.subscribe();
@@ -214,7 +265,13 @@ impl Bench {
                 whole.push(through);
             }
         }
-        Ok(Row::new(what, "calls/s", "raw", [Summary::of(raw), Summary::of(whole)], goal))
+        Ok(Row::new(
+            what,
+            "calls/s",
+            "raw",
+            [Summary::of(raw), Summary::of(whole)],
+            goal,
+        ))
     }
 
     async fn parallel(&self) -> anyhow::Result<Row> {
@@ -233,11 +290,23 @@ impl Bench {
             }
             raw.push(start.elapsed());
             let start = Instant::now();
-            self.kernel.batch((0..8).map(|_| ToolCall::new("sleep_parallel", arguments)).collect()).await?;
+            self.kernel
+                .batch(
+                    (0..8)
+                        .map(|_| ToolCall::new("sleep_parallel", arguments))
+                        .collect(),
+                )
+                .await?;
             whole.push(start.elapsed());
         }
         let pair = [milliseconds(raw.summary()), milliseconds(whole.summary())];
-        Ok(Row::new("8 parallel calls of 250 ms", "ms", "raw, 8 tasks", pair, Some(Goal::AtMost(250.0 * 1.05))))
+        Ok(Row::new(
+            "8 parallel calls of 250 ms",
+            "ms",
+            "raw, 8 tasks",
+            pair,
+            Some(Goal::AtMost(250.0 * 1.05)),
+        ))
     }
 
     /// How long after its limit an endless loop ends.
@@ -256,7 +325,13 @@ impl Bench {
             whole.push(start.elapsed().saturating_sub(limit));
         }
         let pair = [milliseconds(raw.summary()), milliseconds(whole.summary())];
-        Ok(Row::new("endless loop, past its limit", "ms", "raw", pair, Some(Goal::AtMost(5.0))))
+        Ok(Row::new(
+            "endless loop, past its limit",
+            "ms",
+            "raw",
+            pair,
+            Some(Goal::AtMost(5.0)),
+        ))
     }
 
     async fn load(&self) -> anyhow::Result<Vec<Row>> {
@@ -277,7 +352,9 @@ impl Bench {
             for _ in 0..5 {
                 let start = Instant::now();
                 for code in &code {
-                    let code = code.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+                    let code = code
+                        .as_ref()
+                        .map_err(|error| anyhow::anyhow!("{error:#}"))?;
                     self.raw.link(&self.raw.deserialize(code)?)?;
                 }
                 link.push(start.elapsed());
@@ -285,12 +362,30 @@ impl Bench {
             }
         }
         let rows = [
-            ("start with 3 plugins, nothing compiled yet", "raw compile and link", compile, cold, None),
-            ("start with 3 plugins, code cached", "raw deserialize and link", link, warm, Some(Goal::AtMost(15.0))),
+            (
+                "start with 3 plugins, nothing compiled yet",
+                "raw compile and link",
+                compile,
+                cold,
+                None,
+            ),
+            (
+                "start with 3 plugins, code cached",
+                "raw deserialize and link",
+                link,
+                warm,
+                Some(Goal::AtMost(15.0)),
+            ),
         ];
         Ok(rows
             .map(|(what, against, raw, whole, goal)| {
-                Row::new(what, "ms", against, [milliseconds(raw.summary()), milliseconds(whole.summary())], goal)
+                Row::new(
+                    what,
+                    "ms",
+                    against,
+                    [milliseconds(raw.summary()), milliseconds(whole.summary())],
+                    goal,
+                )
             })
             .into())
     }
@@ -298,8 +393,14 @@ impl Bench {
 
 fn standard() -> Vec<Standard> {
     vec![
-        Standard { name: "files", bytes: toolgate_guests::FILES },
-        Standard { name: "cmd", bytes: toolgate_guests::CMD },
+        Standard {
+            name: "files",
+            bytes: toolgate_guests::FILES,
+        },
+        Standard {
+            name: "cmd",
+            bytes: toolgate_guests::CMD,
+        },
     ]
 }
 
@@ -314,11 +415,19 @@ async fn start_of(root: &Path) -> anyhow::Result<Duration> {
 
 fn milliseconds(summary: Summary) -> Summary {
     let Summary { min, median, p99 } = summary;
-    Summary { min: min / 1e3, median: median / 1e3, p99: p99 / 1e3 }
+    Summary {
+        min: min / 1e3,
+        median: median / 1e3,
+        p99: p99 / 1e3,
+    }
 }
 
 /// Calls a second of this many tasks, each with one call after the other.
-async fn rate<F>(tasks: usize, window: Duration, call: impl Fn() -> F + Clone + Send + 'static) -> anyhow::Result<f64>
+async fn rate<F>(
+    tasks: usize,
+    window: Duration,
+    call: impl Fn() -> F + Clone + Send + 'static,
+) -> anyhow::Result<f64>
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {

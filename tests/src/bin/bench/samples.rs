@@ -31,9 +31,15 @@ impl Samples {
         sorted.sort_unstable();
         let at = |percent: usize| {
             let index = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-            sorted.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+            sorted
+                .get(index)
+                .map_or(0.0, |time| time.as_secs_f64() * 1e6)
         };
-        Summary { min: at(0), median: at(50), p99: at(99) }
+        Summary {
+            min: at(0),
+            median: at(50),
+            p99: at(99),
+        }
     }
 }
 
@@ -42,7 +48,11 @@ impl Summary {
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let at = |index: usize| values.get(index).copied().unwrap_or_default();
-        Self { min: at(0), median: at(values.len() / 2), p99: at(values.len().saturating_sub(1)) }
+        Self {
+            min: at(0),
+            median: at(values.len() / 2),
+            p99: at(values.len().saturating_sub(1)),
+        }
     }
 }
 
@@ -56,7 +66,21 @@ mod tests {
         for micros in (0..200).rev() {
             samples.push(Duration::from_micros(micros));
         }
-        assert_eq!(samples.summary(), Summary { min: 0.0, median: 100.0, p99: 198.0 });
-        assert_eq!(Samples::default().summary(), Summary { min: 0.0, median: 0.0, p99: 0.0 });
+        assert_eq!(
+            samples.summary(),
+            Summary {
+                min: 0.0,
+                median: 100.0,
+                p99: 198.0
+            }
+        );
+        assert_eq!(
+            Samples::default().summary(),
+            Summary {
+                min: 0.0,
+                median: 0.0,
+                p99: 0.0
+            }
+        );
     }
 }

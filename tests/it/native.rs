@@ -1,0 +1,174 @@
+//! Tools of the host or its embedder: the same contract, at the same gate.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use toolgate::{
+    ports::NativeTool,
+    stage::StageContext,
+    tool::{Block, Failure, FailureKind, Output, ToolName, ToolSpec},
+};
+
+use crate::world::{failure, value, world};
+
+type Handler = fn(Arc<StageContext>, Arc<Value>) -> BoxFuture<'static, Result<Output, Failure>>;
+
+struct Native {
+    spec: ToolSpec,
+    handler: Handler,
+}
+
+impl NativeTool for Native {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        self: Arc<Self>,
+        cx: Arc<StageContext>,
+        args: Arc<Value>,
+    ) -> BoxFuture<'static, Result<Output, Failure>> {
+        (self.handler)(cx, args)
+    }
+}
+
+fn native(name: &str, handler: Handler) -> Arc<dyn NativeTool> {
+    let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
+    let mut spec = ToolSpec::new(ToolName::new(name).unwrap(), "for tests", schema);
+    spec.parallel_safe = true;
+    spec.timeout = Some(std::time::Duration::from_millis(500));
+    Arc::new(Native { spec, handler })
+}
+
+#[tokio::test]
+async fn a_native_tool_is_checked_like_any_other() {
+    let shout = native("shout", |_, args| {
+        let text = args["text"].as_str().unwrap_or_default().to_uppercase();
+        Box::pin(async move {
+            Ok(Output {
+                value: json!(text),
+                blocks: Vec::new(),
+            })
+        })
+    });
+    let rules = "[principals.nobody]\nkind = \"agent\"\n";
+    let world = world(rules).native(shout).start().await;
+    // Coerced, since the schema says so.
+    assert_eq!(value(&world.call("shout", json!({ "text": 7 })).await), "7");
+    assert_eq!(
+        failure(&world.call("shout", json!({})).await),
+        ("invalid", "required".into())
+    );
+    assert_eq!(
+        failure(
+            &world
+                .call("shout", json!({ "text": "a", "loud": true }))
+                .await
+        )
+        .1,
+        "additional"
+    );
+    assert_eq!(
+        failure(
+            &world
+                .call_as("nobody", "shout", json!({ "text": "a" }))
+                .await
+        )
+        .0,
+        "unauthorized"
+    );
+    let result = world.call("shout", json!({ "text": "a" })).await;
+    assert_eq!(result.implementation.unwrap().plugin.as_str(), "host");
+}
+
+#[tokio::test]
+async fn it_comes_before_a_plugins_tool_of_its_name() {
+    let echo = native("echo", |_, _| {
+        Box::pin(async {
+            Ok(Output {
+                value: json!("native"),
+                blocks: Vec::new(),
+            })
+        })
+    });
+    let world = world("").native(echo).start().await;
+    assert_eq!(
+        value(&world.call("echo", json!({ "text": "a" })).await),
+        "native"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_is_that_calls_failure_alone() {
+    let bad = native("bad", |_, _| panic!("a fault of the host"));
+    let world = world("").native(bad).start().await;
+    let results = world
+        .batch(&[
+            ("echo", json!({ "text": "a" })),
+            ("bad", json!({ "text": "a" })),
+            ("echo", json!({ "text": "b" })),
+        ])
+        .await;
+    assert!(results[0].success() && results[2].success());
+    assert_eq!(failure(&results[1]), ("internal", "internal".into()));
+    assert!(
+        !results[1].text.contains("a fault of the host"),
+        "{}",
+        results[1].text
+    );
+}
+
+#[tokio::test]
+async fn what_waits_for_ever_ends_at_its_deadline() {
+    let stuck = native("stuck", |_, _| Box::pin(std::future::pending()));
+    let world = world("").native(stuck).start().await;
+    assert_eq!(
+        failure(&world.call("stuck", json!({ "text": "a" })).await).0,
+        "timeout"
+    );
+}
+
+#[tokio::test]
+async fn its_own_failure_is_never_a_missing_tool() {
+    let missing = native("missing", |_, _| {
+        Box::pin(async {
+            let error = toolgate::tool::ToolError::new(
+                toolgate::tool::Reason::NotFound,
+                "there is no tool \"missing\"",
+            );
+            Err(Failure::new(FailureKind::Failed, error))
+        })
+    });
+    let world = world("").native(missing).start().await;
+    assert_eq!(
+        failure(&world.call("missing", json!({ "text": "a" })).await),
+        ("failed", "not_found".into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn media_stay_with_their_call() {
+    let painter = native("painter", |cx, args| {
+        Box::pin(async move {
+            let text = args["text"].as_str().unwrap_or_default().to_owned();
+            tokio::task::yield_now().await;
+            cx.add_block(Block {
+                mime: "text/plain".into(),
+                name: None,
+                data: text.into(),
+            });
+            tokio::task::yield_now().await;
+            Ok(Output::default())
+        })
+    });
+    let world = world("").native(painter).start().await;
+    let calls: Vec<_> = (0..10)
+        .map(|n| ("painter", json!({ "text": format!("{n}") })))
+        .collect();
+    for (n, result) in world.batch(&calls).await.iter().enumerate() {
+        let blocks = &result.outcome.as_ref().unwrap().blocks;
+        assert_eq!(blocks.len(), 1);
+        assert_eq!(blocks[0].data, n.to_string());
+    }
+}
