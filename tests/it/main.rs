@@ -3,17 +3,22 @@
 #![cfg(test)]
 
 mod arguments;
+mod audit;
 mod authority;
 mod batches;
 mod cli;
 mod command;
 mod command_shim;
+mod components;
+mod docs;
 mod files;
 mod floors;
 mod frozen;
 mod hostile;
+mod limits;
 mod native;
 mod nested;
 mod outcomes;
 mod outputs;
+mod walls;
 mod world;

@@ -172,3 +172,46 @@ async fn media_stay_with_their_call() {
         assert_eq!(blocks[0].data, n.to_string());
     }
 }
+
+/// A shelf that fails for reasons of its own, in words that look like a missing tool.
+struct Broken;
+
+impl toolgate::registry::Shelf for Broken {
+    fn lookup(
+        &self,
+        name: &str,
+    ) -> Result<toolgate::registry::Target, Box<dyn std::error::Error + Send + Sync>> {
+        let text = format!("there is no tool {name:?}");
+        Err(Box::new(std::io::Error::new(
+            std::io::ErrorKind::NotFound,
+            text,
+        )))
+    }
+
+    fn names(&self) -> Vec<ToolName> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn a_layers_real_failure_is_never_a_missing_tool() {
+    use toolgate::tool::{Batch, ToolCall};
+    let world = world("").start().await;
+    let mut scope = world.scope("local");
+    scope.layers = vec![Arc::new(toolgate::registry::Layer::default())];
+    let calls = vec![ToolCall::new("echo", json!({ "text": "a" }))];
+    let results = world
+        .host
+        .run(
+            scope.clone(),
+            Batch {
+                calls: calls.clone(),
+                cut: false,
+            },
+        )
+        .await;
+    assert_eq!(value(&results[0]), "a", "an empty layer falls through");
+    scope.layers = vec![Arc::new(Broken)];
+    let results = world.host.run(scope, Batch { calls, cut: false }).await;
+    assert_eq!(failure(&results[0]).0, "internal");
+}

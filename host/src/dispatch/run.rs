@@ -190,9 +190,10 @@ impl Dispatcher {
         }
         .await;
         timing.queue = waiting.elapsed();
-        let outcome = match admitted {
-            Err(failure) => Err(failure),
-            Ok(_admission) => {
+        // Kept until the end is on record: whoever gets the slot next starts after that.
+        let (_admission, outcome) = match admitted {
+            Err(failure) => (None, Err(failure)),
+            Ok(admission) => {
                 let cx = Arc::new(StageContext::new(StageParts {
                     call_id: Arc::clone(&call.id),
                     index: call.index,
@@ -210,7 +211,7 @@ impl Dispatcher {
                 let started = Instant::now();
                 let outcome = self.invoke(cx, &target, &arguments).await;
                 timing.elapsed = started.elapsed();
-                outcome
+                (Some(admission), outcome)
             }
         };
         self.settle(

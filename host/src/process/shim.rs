@@ -169,17 +169,24 @@ fn end(main: Pid, strays: &[Pid], signal: Signal) {
     }
 }
 
-/// Buries the dead children but `main`, and gives those that live.
+/// Buries the dead children but `main`, and gives those that live. One that died after
+/// the list was read may have left an orphan that the list does not hold: so the list is
+/// read until nobody in it was dead.
 fn reap(main: Pid) -> Vec<Pid> {
-    let mut children = children();
-    children.retain(|child| {
-        *child != main
-            && matches!(
+    loop {
+        let mut children = children();
+        children.retain(|child| *child != main);
+        let listed = children.len();
+        children.retain(|child| {
+            matches!(
                 rustix::process::waitpid(Some(*child), WaitOptions::NOHANG),
                 Ok(None)
             )
-    });
-    children
+        });
+        if children.len() == listed {
+            return children;
+        }
+    }
 }
 
 /// The list is exact: only this thread buries children.

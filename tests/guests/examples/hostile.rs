@@ -47,6 +47,67 @@ fn recurse_deep(args: Deep) -> Result<u64, ToolError> {
     Ok(recurse(args.depth))
 }
 
+/// Tries to change a file, and the folder around it, in every way there is.
+#[tool]
+fn try_writes(args: Path) -> Result<Value, ToolError> {
+    let path = args.path;
+    let beside = format!("{path}.beside");
+    let options = |set: &dyn Fn(&mut fs::OpenOptions)| {
+        let mut options = fs::OpenOptions::new();
+        set(&mut options);
+        options.open(&path).map(drop)
+    };
+    let word = |result: std::io::Result<()>| match result {
+        Ok(()) => "done".to_owned(),
+        Err(error) => format!("{:?}", error.kind()),
+    };
+    Ok(json!({
+        "truncate": word(options(&|o| { o.write(true).truncate(true); })),
+        "append": word(options(&|o| { o.append(true); })),
+        "create": word(File::create(&beside).map(drop)),
+        "set_len": word(File::open(&path).and_then(|file| file.set_len(0))),
+        "set_times": word(set_times(&path)),
+        "set_modified": word(File::open(&path).and_then(|file| file.set_modified(std::time::SystemTime::UNIX_EPOCH))),
+        "rename": word(fs::rename(&path, &beside)),
+        "link": word(fs::hard_link(&path, &beside)),
+        "folder": word(fs::create_dir(&beside)),
+        "remove": word(fs::remove_file(&path)),
+    }))
+}
+
+#[arguments]
+struct Link {
+    target: String,
+    link: String,
+}
+
+/// Makes a symbolic link and reads through it.
+#[tool]
+fn try_symlink(args: Link) -> Result<Value, ToolError> {
+    Ok(json!({
+        "made": symlink(&args.target, &args.link).is_ok(),
+        "read": fs::read_to_string(&args.link).ok(),
+        "listed": fs::read_dir(&args.link).is_ok(),
+        "seen": fs::metadata(&args.link).is_ok(),
+    }))
+}
+
+/// The standard library of this target has no stable way to make one.
+fn symlink(target: &str, link: &str) -> std::io::Result<()> {
+    unsafe extern "C" {
+        fn symlink(target: *const core::ffi::c_char, link: *const core::ffi::c_char) -> i32;
+    }
+    let target = std::ffi::CString::new(target).map_err(std::io::Error::other)?;
+    let link = std::ffi::CString::new(link).map_err(std::io::Error::other)?;
+    // SAFETY: two paths that end in NUL.
+    let code = unsafe { symlink(target.as_ptr(), link.as_ptr()) };
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
 /// Takes all the memory there is.
 #[tool(parallel_safe)]
 fn eat_memory() -> Result<usize, ToolError> {
@@ -289,7 +350,7 @@ plugin! {
     name: "hostile",
     capabilities: { fs: "to try its walls", env: "to look around" },
     tools: [
-        spin, sleep_for_ever, recurse_deep, eat_memory, eat_memory_and_spin, hoard_handles, open_special,
+        try_writes, try_symlink, spin, sleep_for_ever, recurse_deep, eat_memory, eat_memory_and_spin, hoard_handles, open_special,
         touch_special, huge_text, huge_media, nested_value, flood_log, flood_output, eat_random, look_around,
         dirty, scan, doubling_schema,
     ],

@@ -98,6 +98,12 @@ fn media(args: Media) -> Result<Output, ToolError> {
     ))
 }
 
+/// Says how long it may take.
+#[tool(parallel_safe, timeout = "5m")]
+fn patient(context: &Context) -> Result<u64, ToolError> {
+    Ok(context.remaining_ms)
+}
+
 /// Panics.
 #[tool(parallel_safe)]
 fn trap() -> Result<(), ToolError> {
@@ -165,5 +171,6 @@ fn nothing() -> Result<(), ToolError> {
 
 plugin! {
     name: "probe",
-    tools: [echo, sleep_parallel, sleep_alone, answer, fail, context, media, trap, everything, nothing],
+    tools: [
+        patient, echo, sleep_parallel, sleep_alone, answer, fail, context, media, trap, everything, nothing],
 }

@@ -41,11 +41,6 @@ pub(crate) fn put(root: &Path, plugins: &[(&str, &[u8])]) -> anyhow::Result<()> 
     Ok(())
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Watching {
-    pub(crate) audit: bool,
-}
-
 pub(crate) struct Kernel {
     host: Host,
     scope: Scope,
@@ -57,7 +52,7 @@ impl Kernel {
     pub(crate) async fn start(
         root: &Path,
         embedded: Vec<Standard>,
-        watching: Watching,
+        audit: bool,
     ) -> anyhow::Result<Self> {
         let file = root.join("toolgate.toml");
         fs::write(&file, RULES)?;
@@ -75,7 +70,7 @@ impl Kernel {
         let mut builder = HostBuilder::new(config)
             .standard(embedded)
             .code_cache(Some(root.join("code")));
-        if !watching.audit {
+        if !audit {
             builder = builder.without_audit();
         }
         let host = builder.build().await?;

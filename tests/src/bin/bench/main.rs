@@ -14,6 +14,7 @@ mod raw;
 mod report;
 mod rows;
 mod samples;
+mod turns;
 
 use anyhow::bail;
 
@@ -54,10 +55,10 @@ impl Asked {
         }
     }
 
-    fn wants(&self, group: &str) -> bool {
+    fn wants(&self, what: &str) -> bool {
         self.only
             .as_ref()
-            .is_none_or(|word| group.contains(word.as_str()))
+            .is_none_or(|word| what.contains(word.as_str()))
     }
 }
 
@@ -67,14 +68,7 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let rows = runtime.block_on(async {
-        // On a worker, as a server's requests are.
-        tokio::spawn({
-            let asked = asked.clone();
-            async move { rows::all(&asked).await }
-        })
-        .await
-    })??;
+    let rows = runtime.block_on(rows::all(&asked))?;
     let report = Report {
         machine,
         quick: asked.quick,

@@ -21,10 +21,6 @@ impl Samples {
         self.0.push(time);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// In microseconds; zeros if nothing was measured.
     pub(crate) fn summary(&self) -> Summary {
         let mut sorted = self.0.clone();
@@ -44,6 +40,16 @@ impl Samples {
 }
 
 impl Summary {
+    /// From microseconds.
+    pub(crate) fn in_milliseconds(self) -> Self {
+        let Self { min, median, p99 } = self;
+        Self {
+            min: min / 1e3,
+            median: median / 1e3,
+            p99: p99 / 1e3,
+        }
+    }
+
     /// Of several figures, such as calls a second.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
