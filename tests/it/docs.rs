@@ -114,11 +114,7 @@ impl Reader {
         // What cargo has built when the pages come to it.
         let built = home.join("hello/target/wasm32-wasip2/release");
         fs::create_dir_all(&built).unwrap();
-        fs::write(
-            built.join("hello.wasm"),
-            toolgate_test_guest_bytes::HELLO,
-        )
-        .unwrap();
+        fs::write(built.join("hello.wasm"), toolgate_test_guest_bytes::HELLO).unwrap();
         Self {
             cwd: home.clone(),
             home,
@@ -158,7 +154,10 @@ impl Reader {
 /// White space, digests, and on lines that tell a time all numbers, made the same.
 fn masked(line: &str) -> String {
     let timed = line.contains(" ms") || line.contains("_ms\"") || has_time(line);
-    let words: Vec<String> = line.split_whitespace().map(|word| mask(word, timed)).collect();
+    let words: Vec<String> = line
+        .split_whitespace()
+        .map(|word| mask(word, timed))
+        .collect();
     words.join(" ")
 }
 
@@ -275,7 +274,10 @@ fn every_documented_configuration_loads() {
             assert!(config.warnings.is_empty(), "{place}: {:?}", config.warnings);
         }
     }
-    assert!(count >= CONFIGURATIONS, "only {count} configurations were found");
+    assert!(
+        count >= CONFIGURATIONS,
+        "only {count} configurations were found"
+    );
 }
 
 /// By the file that lists the keys: a new key without a word about it is red.

@@ -93,19 +93,19 @@ impl GuestLog {
             .map_or(("", ""), |(batch, call)| (batch, call));
         match level {
             tracing::Level::ERROR => {
-                tracing::error!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+                tracing::error!(target: "toolgate::guest", plugin, batch, call, source, "{text}");
             }
             tracing::Level::WARN => {
-                tracing::warn!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+                tracing::warn!(target: "toolgate::guest", plugin, batch, call, source, "{text}");
             }
             tracing::Level::INFO => {
-                tracing::info!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+                tracing::info!(target: "toolgate::guest", plugin, batch, call, source, "{text}");
             }
             tracing::Level::DEBUG => {
-                tracing::debug!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+                tracing::debug!(target: "toolgate::guest", plugin, batch, call, source, "{text}");
             }
             tracing::Level::TRACE => {
-                tracing::trace!(target: "toolgate::guest", plugin, batch, call, source, "{text}")
+                tracing::trace!(target: "toolgate::guest", plugin, batch, call, source, "{text}");
             }
         }
     }
