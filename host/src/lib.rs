@@ -4,7 +4,8 @@
 //! fresh sandbox under hard limits, and reported honestly.
 //!
 //! The modules below are the floors of the house, lowest first; each uses only what stands
-//! above it in this list. `ARCHITECTURE.md` walks through them.
+//! above it in this list. `ARCHITECTURE.md` walks through them, and `docs/embedders.md`
+//! begins with a whole program around a [`Host`].
 
 // 0: words
 pub mod tool;
@@ -36,3 +37,8 @@ pub mod faces;
 
 pub use faces::main;
 pub use host::{Host, HostBuilder, HostError};
+
+/// The programs in the documentation for embedders are doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedders.md")]
+mod embedders {}

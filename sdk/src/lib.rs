@@ -69,6 +69,11 @@ pub use outcome::ToolResult;
 pub use tool::{NoArguments, Tool};
 pub use toolgate_sdk_macros::{arguments, tool};
 
+/// The guide's snippets, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/plugin-authors.md")]
+mod guide {}
+
 #[doc(hidden)]
 pub use {schemars, serde, serde_json, wit_bindgen::rt as wit_bindgen_rt};
 

@@ -18,8 +18,8 @@ use toolgate::config::{Config, Dirs, Request};
 use crate::world::{PROGRAM, value, world};
 
 /// Fewer than these are there only if the blocks are no longer found.
-const COMMANDS: usize = 30;
-const CONFIGURATIONS: usize = 10;
+const COMMANDS: usize = 35;
+const CONFIGURATIONS: usize = 4;
 
 /// Longest plugin that may call itself a hello world, in lines.
 const HELLO: usize = 12;
@@ -151,14 +151,15 @@ impl Reader {
     }
 }
 
-/// White space, digests, and on lines that tell a time all numbers, made the same.
-fn masked(line: &str) -> String {
-    let timed = line.contains(" ms") || line.contains("_ms\"") || has_time(line);
-    let words: Vec<String> = line
-        .split_whitespace()
-        .map(|word| mask(word, timed))
-        .collect();
-    words.join(" ")
+/// Whether a line tells how long or when.
+fn is_timed(line: &str) -> bool {
+    line.contains(" ms") || line.contains("_ms\"") || has_time(line)
+}
+
+/// White space and digests made the same; of a `timed` line all numbers.
+fn masked(line: &str, timed: bool) -> String {
+    let words = line.split_whitespace().map(|word| mask(word, timed));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Such as `2026-12-01T02:07:19`.
@@ -196,16 +197,18 @@ fn mask(word: &str, timed: bool) -> String {
 
 /// The first documented line that was not printed behind the ones before it.
 fn missing<'t>(documented: &[&'t str], printed: &str) -> Option<&'t str> {
-    let mut printed = printed.lines().map(masked);
+    let mut printed = printed.lines();
     documented.iter().copied().find(|line| {
-        let wanted = masked(line);
-        if wanted.is_empty() || wanted == "…" {
-            return false;
-        }
-        !printed.any(|line| match wanted.strip_suffix('…') {
-            Some(start) => line.starts_with(start.trim_end()),
-            None => line == wanted,
-        })
+        let is_it = |printed: &str| {
+            // The time may be in what was cut from the documented line.
+            let timed = is_timed(line) || is_timed(printed);
+            let (wanted, printed) = (masked(line, timed), masked(printed, timed));
+            match wanted.strip_suffix('…') {
+                Some(start) => printed.starts_with(start.trim_end()),
+                None => printed == wanted,
+            }
+        };
+        !matches!(line.trim(), "" | "…") && !printed.any(is_it)
     })
 }
 
@@ -289,10 +292,16 @@ fn the_reference_names_every_key() {
         .lines()
         .filter_map(|line| line.strip_prefix("    pub(super) ")?.split_once(':'))
         .map(|(key, _)| key)
+        .filter(|key| !key.contains(' '))
         .collect();
     assert!(keys.len() > 40, "only {} keys were found", keys.len());
     for key in keys {
-        let named = [format!("`{key}`"), format!(".{key}`"), format!("`[{key}")];
+        let named = [
+            format!("`{key}`"),
+            format!(".{key}`"),
+            format!("`{key}."),
+            format!("`[{key}"),
+        ];
         assert!(
             named.iter().any(|name| reference.contains(name.as_str())),
             "docs/operators.md says nothing about `{key}`"

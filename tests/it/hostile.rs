@@ -51,6 +51,20 @@ async fn an_endless_loop_ends_at_its_deadline_each_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bulk_instructions_end_too() {
+    let world = world(&quick("100ms")).start().await;
+    for _ in 0..soak(5) {
+        let started = Instant::now();
+        assert_eq!(
+            detail(&world, "fill_for_ever", json!({})).await.0,
+            "timeout"
+        );
+        assert!(started.elapsed() < Duration::from_secs(3));
+    }
+    unharmed(&world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_that_sleeps_in_a_host_call_is_dropped() {
     let world = world(&quick("200ms")).start().await;
     let (kind, _) = detail(&world, "sleep_for_ever", json!({})).await;

@@ -153,7 +153,7 @@ async fn media_stay_with_their_call() {
         Box::pin(async move {
             let text = args["text"].as_str().unwrap_or_default().to_owned();
             tokio::task::yield_now().await;
-            cx.add_block(Block {
+            cx.blocks.add(Block {
                 mime: "text/plain".into(),
                 name: None,
                 data: text.into(),

@@ -243,6 +243,28 @@ impl Check<'_> {
                 );
                 continue;
             }
+            // The outer folder's handle reaches the inner one with its own rights, so the
+            // line would protect nothing.
+            let undone = grants.iter().find(|other| {
+                let (outer, inner) = if writable {
+                    (&folder.real, &other.host)
+                } else {
+                    (&other.host, &folder.real)
+                };
+                other.writable != writable && inner.starts_with(outer)
+            });
+            if let Some(other) = undone {
+                self.problem(
+                    &key.key("host"),
+                    format!(
+                        "{} and {} lie one in the other, and the outer one may be written",
+                        folder.real.display(),
+                        other.host.display()
+                    ),
+                    "what lies in a folder for writing cannot be for reading only: grant folders that lie apart",
+                );
+                continue;
+            }
             // A folder that was named through a link is reached by that name as well.
             if let (None, Some(named)) = (&shape.guest, folder.named.to_str())
                 && named != guest

@@ -45,6 +45,7 @@ ask = [
 deny = [
   { tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] },
   { tool = "files_*", when = [{ at = "/source", glob = "**/.env" }] },
+  { tool = "files_*", when = [{ at = "/target", glob = "**/.env" }] },
 ]
 otherwise = "ask"
 allowed_outputs = ["console"]

@@ -102,6 +102,7 @@ fn rewrite_bad_files() {
 #[test]
 fn a_whole_file() {
     let place = Place::new();
+    fs::create_dir(place.project.join("reference")).unwrap();
     let config = place
         .load(
             r#"
@@ -117,7 +118,7 @@ memory = "1GiB"
 [plugins.files]
 grants.fs = [
   { host = "workspace", mode = "rw" },
-  { host = "workspace/src", guest = "/src", mode = "ro" },
+  { host = "reference", guest = "/src", mode = "ro" },
 ]
 limits.result = 4096
 tools.files_grep.limits.timeout = "40s"

@@ -41,7 +41,7 @@ impl Dispatcher {
                 let work = Arc::clone(&entry.tool).call(Arc::clone(&cx), Arc::clone(arguments));
                 let mut outcome = cx.bounded(work).await?;
                 if let Ok(output) = &mut outcome {
-                    output.blocks.extend(cx.take_blocks());
+                    output.blocks.extend(cx.blocks.take());
                 }
                 outcome
             }

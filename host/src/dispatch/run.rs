@@ -19,7 +19,7 @@ use super::{
     settle::{DecisionRecord, Ended},
 };
 use crate::{
-    stage::{Deadline, Lane, Link, StageContext, StageParts, Step, cancelled},
+    stage::{Blocks, Deadline, Lane, Link, StageContext, Step, cancelled},
     tool::{Failure, FailureKind, ToolResult},
 };
 
@@ -194,7 +194,7 @@ impl Dispatcher {
         let (_admission, outcome) = match admitted {
             Err(failure) => (None, Err(failure)),
             Ok(admission) => {
-                let cx = Arc::new(StageContext::new(StageParts {
+                let cx = Arc::new(StageContext {
                     call_id: Arc::clone(&call.id),
                     index: call.index,
                     batch_id: Arc::clone(&branch.batch_id),
@@ -204,7 +204,8 @@ impl Dispatcher {
                     cancel: branch.scope.cancel.child_token(),
                     extra: branch.scope.extra.clone(),
                     lane,
-                }));
+                    blocks: Blocks::default(),
+                });
                 self.0
                     .events
                     .emit(|| Event::call_started(branch, &call, &target));
@@ -268,6 +269,15 @@ impl Branch {
             )
             .hint("give the batch more time, or fewer calls")
         };
+        let over = self.scope.deadline.is_some_and(|at| at <= Instant::now());
+        if over
+            || self
+                .parent
+                .as_ref()
+                .is_some_and(|parent| parent.cx.deadline.has_passed())
+        {
+            return Err(late());
+        }
         let scope = async {
             match self.scope.deadline {
                 Some(at) => tokio::time::sleep_until(at.into()).await,

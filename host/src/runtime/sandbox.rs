@@ -64,7 +64,7 @@ impl Capability {
             Self::Process => "process = { programs = [\"git\"] }",
             Self::Tools => "tools = [\"files_*\"]",
             Self::Env => "env = { NAME = \"value\" }",
-            Self::Http => "http = []",
+            Self::Http => "(nothing: this host has no HTTP for plugins yet)",
         }
     }
 }

@@ -7,7 +7,7 @@
 mod deadline;
 mod lane;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use globset::GlobMatcher;
 use tokio_util::sync::CancellationToken;
@@ -38,8 +38,13 @@ pub struct StageContext {
     pub extra: Extra,
     /// This call's hold on its root batch's gate.
     pub lane: Lane,
-    blocks: Mutex<Vec<Block>>,
+    /// Media that native code adds to this call's result.
+    pub blocks: Blocks,
 }
+
+/// Media of one call.
+#[derive(Debug, Default)]
+pub struct Blocks(Mutex<Vec<Block>>);
 
 /// One call above this one.
 #[derive(Debug, Clone)]
@@ -54,70 +59,11 @@ pub struct Link {
     pub may_call: Arc<[GlobMatcher]>,
 }
 
-/// What [`StageContext::new`] starts from.
-#[derive(Debug)]
-pub struct StageParts {
-    /// Unique in its batch.
-    pub call_id: Arc<str>,
-    /// Position in the batch.
-    pub index: u32,
-    /// Unique in this host.
-    pub batch_id: Arc<str>,
-    /// Who stands behind the call.
-    pub principal: Principal,
-    /// The calls that led here, outermost first.
-    pub chain: Arc<[Link]>,
-    /// When the call has to end.
-    pub deadline: Arc<Deadline>,
-    /// Set when the caller gives up.
-    pub cancel: CancellationToken,
-    /// What came down from the calls above.
-    pub extra: Extra,
-    /// This call's hold on its root batch's gate.
-    pub lane: Lane,
-}
-
 impl StageContext {
-    /// A context that no other call has.
-    #[must_use]
-    pub fn new(parts: StageParts) -> Self {
-        Self {
-            call_id: parts.call_id,
-            index: parts.index,
-            batch_id: parts.batch_id,
-            principal: parts.principal,
-            chain: parts.chain,
-            deadline: parts.deadline,
-            cancel: parts.cancel,
-            extra: parts.extra,
-            lane: parts.lane,
-            blocks: Mutex::new(Vec::new()),
-        }
-    }
-
     /// 0 for a model's own call.
     #[must_use]
     pub fn depth(&self) -> u32 {
         u32::try_from(self.chain.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Adds media to this call's result.
-    pub fn add_block(&self, block: Block) {
-        self.blocks
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(block);
-    }
-
-    /// Takes the media that were added.
-    #[must_use]
-    pub fn take_blocks(&self) -> Vec<Block> {
-        std::mem::take(
-            &mut self
-                .blocks
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        )
     }
 
     /// Runs `work` until it ends, the deadline passes or the caller gives up. What is
@@ -133,6 +79,23 @@ impl StageContext {
             value = work => Ok(value),
             () = self.deadline.passed() => Err(self.deadline.failure()),
         }
+    }
+}
+
+impl Blocks {
+    /// Adds media to the call's result.
+    pub fn add(&self, block: Block) {
+        self.all().push(block);
+    }
+
+    /// Takes the media that were added.
+    #[must_use]
+    pub fn take(&self) -> Vec<Block> {
+        std::mem::take(&mut self.all())
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Block>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -103,12 +103,15 @@ fn note(done: &Finished) -> Option<String> {
     let mut notes = Vec::new();
     if done.leftovers > 0 {
         let what = if done.leftovers == 1 {
-            "1 process"
+            "1 process that the command left running was"
         } else {
-            &format!("{} processes", done.leftovers)
+            &format!(
+                "{} processes that the command left running were",
+                done.leftovers
+            )
         };
         notes.push(format!(
-            "{what} left running by the command were killed: nothing that a command starts outlives it"
+            "{what} killed: nothing that a command starts outlives it"
         ));
     }
     if done.stdout.truncated || done.stderr.truncated || done.combined.truncated {

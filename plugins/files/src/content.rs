@@ -11,6 +11,7 @@ use toolgate_sdk::ToolError;
 
 use crate::{
     fault,
+    kind::Kind,
     place::{Folders, Place},
 };
 
@@ -39,6 +40,19 @@ pub(crate) fn load(folders: &Folders<'_>, place: &Place) -> Result<Vec<u8>, Tool
     whole(&path)
         .map_err(|error| fault::io(place.field, &place.path, &error))?
         .ok_or_else(|| fault::too_large(place.field, &place.path, metadata.len(), CAP))
+}
+
+/// # Errors
+///
+/// `binary` for UTF-16: UTF-8 text put into it would garble all that follows.
+pub(crate) fn takes_utf8(place: &Place, bytes: &[u8]) -> Result<(), ToolError> {
+    if !Kind::is_utf16(bytes) {
+        return Ok(());
+    }
+    let what = format!("`{}` is UTF-16 text, not UTF-8", place.path);
+    Err(ToolError::new("binary", what)
+        .field(place.field)
+        .hint("convert it to UTF-8 first, or replace the whole file"))
 }
 
 /// SHA-256, 64 lower-case hexadecimal digits.

@@ -91,6 +91,7 @@ pub(crate) fn run(folders: &Folders<'_>, arguments: Edit) -> Result<Edited, Tool
             changes.push((span, index, ends));
         }
     }
+    content::takes_utf8(&place, &old)?;
     changes.sort_by_key(|(span, ..)| (span.start, span.end));
     for pair in changes.windows(2) {
         let [(first, a, _), (second, b, _)] = pair else {

@@ -12,6 +12,8 @@ pub(crate) enum Kind {
     Binary(&'static str),
 }
 
+const UTF_16: &str = "UTF-16 text";
+
 const MARKS: &[(&[u8], &str)] = &[
     (b"%PDF-", "a PDF document"),
     (
@@ -29,8 +31,8 @@ const MARKS: &[(&[u8], &str)] = &[
     (b"\xcf\xfa\xed\xfe", "a Mach-O binary"),
     (b"MZ", "a Windows program or library"),
     (b"SQLite format 3\x00", "an SQLite database"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
     (b"ID3", "MP3 audio"),
     (b"OggS", "Ogg media"),
     (b"fLaC", "FLAC audio"),
@@ -38,6 +40,11 @@ const MARKS: &[(&[u8], &str)] = &[
 ];
 
 impl Kind {
+    /// Is it text whose bytes UTF-8 text cannot be mixed with?
+    pub(crate) fn is_utf16(start: &[u8]) -> bool {
+        Self::of(start) == Self::Binary(UTF_16)
+    }
+
     pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => {

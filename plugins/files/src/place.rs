@@ -194,15 +194,18 @@ impl<'h> Folders<'h> {
     pub(crate) fn writable(&self, place: &Place, last: bool) -> Result<Found, ToolError> {
         let root = &self.roots[place.root];
         if !root.writable {
-            let what = format!(
-                "`{}` lies in `{}`, which is granted for reading only",
-                place.path, root.path
-            );
-            return Err(ToolError::new("read_only", what)
-                .field(place.field)
-                .hint(self.granted_text()));
+            return Err(self.read_only(place, &root.path));
         }
         let found = self.find(place, last)?;
+        // A link may lead into a folder that is granted inside this one.
+        let inner = self
+            .roots
+            .iter()
+            .filter(|root| found.path.starts_with(&root.path))
+            .max_by_key(|root| Path::new(&root.path).components().count());
+        if let Some(inner) = inner.filter(|root| !root.writable) {
+            return Err(self.read_only(place, &inner.path));
+        }
         let real = found.path.strip_prefix(&root.path).unwrap_or(Path::new(""));
         let named = self.names(place).any(protected::is_git);
         // A link may have another name and still lead into git's folder.
@@ -214,6 +217,16 @@ impl<'h> Folders<'h> {
             return Err(protected::refusal(place.field, &place.path));
         }
         Ok(found)
+    }
+
+    fn read_only(&self, place: &Place, root: &str) -> ToolError {
+        let what = format!(
+            "`{}` lies in `{root}`, which is granted for reading only",
+            place.path
+        );
+        ToolError::new("read_only", what)
+            .field(place.field)
+            .hint(self.granted_text())
     }
 
     /// Refuses a granted folder, and a folder that holds one.

@@ -104,6 +104,9 @@ pub(crate) fn run(folders: &Folders<'_>, arguments: Write) -> Result<Written, To
         unchanged(&place, old.as_deref(), &expected)?;
     }
     let old = old.unwrap_or_default();
+    if matches!(mode, Mode::Append | Mode::Insert) {
+        content::takes_utf8(&place, &old)?;
+    }
     let ends = LineEnd::of(&old);
     let (before, added, after): (&[u8], Vec<u8>, &[u8]) = match mode {
         Mode::Overwrite | Mode::Create => {

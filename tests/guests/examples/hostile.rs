@@ -257,11 +257,16 @@ fn flood_output(args: Flood) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Asks for very many random bytes.
+/// Fills much memory in one instruction, again and again: the clock is looked at only
+/// between two of them.
 #[tool(parallel_safe)]
-fn eat_random() -> Result<usize, ToolError> {
-    let map: std::collections::HashMap<u8, u8> = std::collections::HashMap::new();
-    Ok(map.len())
+fn fill_for_ever() -> Result<u8, ToolError> {
+    let mut memory = vec![0_u8; 48 << 20];
+    let mut byte = 0_u8;
+    loop {
+        byte = byte.wrapping_add(1);
+        memory.fill(std::hint::black_box(byte));
+    }
 }
 
 /// Says what of the host it can see.
@@ -351,7 +356,7 @@ plugin! {
     capabilities: { fs: "to try its walls", env: "to look around" },
     tools: [
         try_writes, try_symlink, spin, sleep_for_ever, recurse_deep, eat_memory, eat_memory_and_spin, hoard_handles, open_special,
-        touch_special, huge_text, huge_media, nested_value, flood_log, flood_output, eat_random, look_around,
+        touch_special, huge_text, huge_media, nested_value, flood_log, flood_output, fill_for_ever, look_around,
         dirty, scan, doubling_schema,
     ],
 }

@@ -16,6 +16,7 @@ const MAX_LINKS: usize = 40;
 /// A path beneath a granted folder. `..` and links are not resolved yet: only the
 /// folder's handle may do that.
 pub(super) struct Place<'a> {
+    roots: &'a [Root],
     pub(super) root: &'a Root,
     /// As the guest said it, for errors.
     pub(super) said: &'a str,
@@ -42,23 +43,27 @@ pub(super) fn place<'a>(roots: &'a [Root], path: &'a str) -> Result<Place<'a>, F
         return Err(outside());
     }
     let said: Vec<&str> = names(path).collect();
-    let root = roots
-        .iter()
-        .filter(|root| {
-            said.len() >= root.guest.len() && said.iter().zip(&root.guest).all(|(a, b)| a == b)
-        })
-        .max_by_key(|root| root.guest.len())
-        .ok_or_else(outside)?;
+    let root = innermost(roots, &said).ok_or_else(outside)?;
     // `..` could step from this folder's names into those of a folder granted inside
     // it, with other rights. Nobody needs it: guests resolve it before they ask.
     if said.contains(&"..") {
         return Err(FileError::new(Code::Escapes, path, "must not contain `..`"));
     }
     Ok(Place {
+        roots,
         root,
         said: path,
         beneath: said.iter().skip(root.guest.len()).collect(),
     })
+}
+
+fn innermost<'a>(roots: &'a [Root], names: &[&str]) -> Option<&'a Root> {
+    roots
+        .iter()
+        .filter(|root| {
+            names.len() >= root.guest.len() && names.iter().zip(&root.guest).all(|(a, b)| a == b)
+        })
+        .max_by_key(|root| root.guest.len())
 }
 
 impl Place<'_> {
@@ -78,6 +83,7 @@ impl Place<'_> {
             };
             let name = PathBuf::from(name);
             let above = path.parent().unwrap_or(Path::new("")).to_owned();
+            self.no_inner_reading(&above)?;
             let parent = self.parent(&above, parents)?;
             let found = match parent.symlink_metadata(&name) {
                 Ok(found) => found,
@@ -124,6 +130,37 @@ impl Place<'_> {
             _ => "is no regular file (a FIFO, a device or a socket)",
         };
         FileError::new(code, self.said, what)
+    }
+
+    /// A symbolic link of this folder may lead into one granted inside it, for reading
+    /// only. What does not exist yet cannot be that folder.
+    fn no_inner_reading(&self, above: &Path) -> Result<(), FileError> {
+        if self.roots.iter().all(|root| root.writable) {
+            return Ok(());
+        }
+        for there in above
+            .ancestors()
+            .filter(|path| !path.as_os_str().is_empty())
+        {
+            let real = match self.root.dir.canonicalize(there) {
+                Ok(real) => real,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(self.failed(&error)),
+            };
+            let real = real.to_string_lossy();
+            let outer = self.root.guest.iter().map(String::as_str);
+            let names: Vec<&str> = outer.chain(names(&real)).collect();
+            return match innermost(self.roots, &names) {
+                Some(root) if !root.writable => Err(self.read_only()),
+                _ => Ok(()),
+            };
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_only(&self) -> FileError {
+        let what = "lies in a folder that is granted for reading only";
+        FileError::new(Code::ReadOnly, self.said, what)
     }
 
     fn parent(&self, above: &Path, create: bool) -> Result<Dir, FileError> {

@@ -108,11 +108,7 @@ impl Roots {
         if place.root.writable {
             Ok(place)
         } else {
-            Err(FileError::new(
-                Code::ReadOnly,
-                path,
-                "lies in a folder that is granted for reading only",
-            ))
+            Err(place.read_only())
         }
     }
 

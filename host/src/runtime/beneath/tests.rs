@@ -350,3 +350,33 @@ fn a_missing_folder_is_named() {
     };
     assert_eq!(Roots::open(&[grant]).unwrap_err().0, missing);
 }
+
+#[test]
+fn a_link_into_a_folder_granted_for_reading_is_no_way_to_write_there() {
+    let top = TempDir::new().unwrap();
+    fs::create_dir_all(top.path().join("inner")).unwrap();
+    fs::write(top.path().join("inner/a"), "old").unwrap();
+    fs::write(top.path().join("b"), "new").unwrap();
+    symlink("inner", top.path().join("folder")).unwrap();
+    symlink("inner/a", top.path().join("file")).unwrap();
+    let grant = |host: PathBuf, guest: &str, writable| FsGrant {
+        host,
+        guest: guest.into(),
+        writable,
+    };
+    let roots = Roots::open(&[
+        grant(top.path().into(), "/w", true),
+        grant(top.path().join("inner"), "/w/inner", false),
+    ])
+    .unwrap();
+    for path in ["/w/file", "/w/folder/a", "/w/folder/new", "/w/folder/x/new"] {
+        let replaced = roots.replace(path, b"new", false, true);
+        assert_eq!(replaced.unwrap_err().code, Code::ReadOnly, "{path}");
+        let copied = roots.copy("/w/b", path, true, true, &AtomicBool::new(false));
+        assert_eq!(copied.unwrap_err().code, Code::ReadOnly, "{path}");
+    }
+    let inner = top.path().join("inner");
+    assert_eq!(fs::read_to_string(inner.join("a")).unwrap(), "old");
+    assert_eq!(fs::read_dir(inner).unwrap().count(), 1);
+    roots.replace("/w/x/new", b"new", false, true).unwrap();
+}

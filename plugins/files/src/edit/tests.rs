@@ -206,3 +206,9 @@ fn any_cut_of_a_text_with_wide_characters_is_safe() {
         }
     }
 }
+
+#[test]
+fn utf16_is_not_edited() {
+    refused(edited(b"\xff\xfex\0", vec![edit("x", "yz")]), "binary");
+    refused(edited(b"\xfe\xff\0x", vec![edit("x", "")]), "binary");
+}

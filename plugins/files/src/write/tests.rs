@@ -181,3 +181,15 @@ fn a_digest_guards_against_a_lost_update() {
     refused(guarded(Mode::Overwrite, &written.digest), "conflict");
     assert!(!tree.at("w/a").exists());
 }
+
+#[test]
+fn nothing_is_added_to_utf16() {
+    let tree = Tree::new(&[]);
+    tree.put("w/a", b"\xff\xfea\0\n\0");
+    let before = tree.all();
+    refused(run(&tree.folders(), ask("a", "b", Mode::Append)), "binary");
+    refused(run(&tree.folders(), insert(1, "b")), "binary");
+    assert_eq!(tree.all(), before);
+    run(&tree.folders(), ask("a", "b", Mode::Overwrite)).unwrap();
+    assert_eq!(tree.bytes("w/a"), b"b");
+}
