@@ -19,7 +19,7 @@ wasmtime::component::bindgen!({
     exports: { default: async },
 });
 
-pub(in crate::runtime) use toolgate::{host, tool::types as wit};
+pub(in crate::runtime) use self::toolgate::{host, tool::types as wit};
 
 impl From<wit::ToolError> for ToolError {
     fn from(error: wit::ToolError) -> Self {
