@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod arguments;
+mod attacks;
 mod audit;
 mod authority;
 mod batches;

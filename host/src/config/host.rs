@@ -1,6 +1,6 @@
 //! `[host]`, `[host.limits]` and `[audit]`: defaults, and what is checked about them.
 
-use std::time::Duration;
+use std::{fs, os::unix::fs::FileTypeExt as _, time::Duration};
 
 use super::{
     AuditArguments, AuditConfig, FileIo, HostConfig, OnAuditError,
@@ -200,6 +200,13 @@ impl Check<'_> {
                 &key("path"),
                 format!("{} is a folder", path.display()),
                 "name a file in it",
+            );
+        } else if fs::metadata(&path).is_ok_and(|found| found.file_type().is_fifo()) {
+            // Opening it would wait for a reader.
+            self.problem(
+                &key("path"),
+                format!("{} is a pipe", path.display()),
+                "name a file",
             );
         }
         self.protected.push(Protected::new("audit log", &path));

@@ -9,6 +9,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+#[cfg(target_os = "linux")]
+use rustix::{fs::FallocateFlags, io::Errno};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,6 +25,10 @@ use crate::{
 
 /// Stands where a secret was.
 const REDACTED: &str = "[redacted]";
+
+/// Reserved on the disk when the log is opened.
+#[cfg(target_os = "linux")]
+const ROOM: u64 = 64 << 10;
 
 /// Where and how to write.
 #[derive(Debug, Clone)]
@@ -180,11 +186,15 @@ impl Log {
                 .mode(0o700)
                 .create(folder)?;
         }
-        File::options()
+        let file = File::options()
             .append(true)
             .create(true)
             .mode(0o600)
-            .open(path)
+            .open(path)?;
+        if self.settings.on_error == OnError::Refuse {
+            reserve(&file)?;
+        }
+        Ok(file)
     }
 
     /// One write of one whole line, so that lines of several hosts never mix.
@@ -293,6 +303,22 @@ impl Log {
             "elapsed_ms": milliseconds(result.elapsed),
         })
     }
+}
+
+/// Room for the next lines, so that a full disk is known before a call runs rather than
+/// after it. The file stays as long as it is; a file system that cannot do this is used.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File) -> io::Result<()> {
+    let end = file.metadata()?.len();
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, end, ROOM) {
+        Err(error @ (Errno::NOSPC | Errno::DQUOT)) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 fn numbered(path: &Path, suffix: &str) -> PathBuf {

@@ -62,6 +62,17 @@ impl Condition {
                 format!("write it with a slash in front: \"/{at}\""),
             ));
         }
+        // Such a pointer matches nothing, and a rule that denies would be silent.
+        if at
+            .split('~')
+            .skip(1)
+            .any(|rest| !rest.starts_with(['0', '1']))
+        {
+            return Err(RuleError::new(
+                format!("`at = {at:?}` is no JSON pointer"),
+                "write `~0` for a tilde in a name, and `~1` for a slash",
+            ));
+        }
         let glob = match &test {
             Test::Glob(pattern) => Some(compile(pattern, stance)?),
             Test::OneOf(values) if values.is_empty() => {

@@ -4,9 +4,10 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs::{self, File},
+    io::{self, Read as _},
     os::unix::fs::DirBuilderExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -19,12 +20,26 @@ use crate::{
     config::PluginConfig,
     policy::FsGrant,
     process::Launcher,
-    runtime::{Capability, CodeCache, Component, Described, Engines, Sandbox, SandboxParts},
+    runtime::{
+        Capability, CodeCache, Component, Described, Engines, MAX_BYTES, Sandbox, SandboxParts,
+    },
     tool::{Implementation, PluginName, ToolSpec},
 };
 
 /// Tools of one plugin. More is no plugin but a platform of its own.
 const TOOLS: usize = 1_000;
+
+/// No more of a file than tells that it is too large for a component.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let most = u64::try_from(MAX_BYTES).map_or(u64::MAX, |most| most.saturating_add(1));
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// Names of the host's own tools, which no plugin may take.
 fn is_reserved(name: &str) -> bool {
@@ -155,7 +170,7 @@ impl Loader {
                     .map(|plugin| Cow::Borrowed(plugin.bytes))
                     .ok_or_else(|| "not embedded".into())
             }
-            Origin::Configured(path) | Origin::Folder(path) => fs::read(path)
+            Origin::Configured(path) | Origin::Folder(path) => read(path)
                 .map(Cow::Owned)
                 .map_err(|error| format!("cannot read {}: {error}", path.display())),
         }

@@ -14,7 +14,7 @@ use super::{
 use crate::tool::{Digest, PluginName};
 
 /// Larger files are no plugins. A Python guest has some 20 MB.
-const MAX_BYTES: usize = 256 << 20;
+pub(crate) const MAX_BYTES: usize = 256 << 20;
 
 /// A component that can be called.
 #[derive(Clone)]

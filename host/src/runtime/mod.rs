@@ -17,6 +17,7 @@ mod ticker;
 
 pub use abi::{Described, WORLD};
 pub use code_cache::CodeCache;
+pub(crate) use component::MAX_BYTES;
 pub use component::{Component, ComponentError};
 pub use engine::{EngineSettings, Engines};
 pub use instance::Invocation;

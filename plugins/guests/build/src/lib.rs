@@ -54,6 +54,9 @@ impl Guests<'_> {
                 return Err(format!("the build left no {}", wasm.display()));
             }
             rerun_if_sources_change(&wasm.with_extension("d"))?;
+            // Kept here, so that clearing the nested folder takes nothing away.
+            let kept = out.join(format!("{name}.wasm"));
+            fs::copy(&wasm, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
             let constant = name
                 .rsplit("toolgate-")
                 .next()
@@ -63,7 +66,7 @@ impl Guests<'_> {
             let _ = writeln!(
                 code,
                 "/// The component `{name}`.\npub static {constant}: &[u8] = include_bytes!({:?});",
-                wasm.display().to_string()
+                kept.display().to_string()
             );
         }
         let file = out.join("guests.rs");
