@@ -84,8 +84,9 @@ async fn a_bad_file_is_that_files_problem() {
     }
     for step in 1..32 {
         let problem = problem(&format!("cut{step}"));
+        // A cut between two sections leaves a whole component without its exports.
         assert!(
-            problem.contains("not a complete component"),
+            problem.contains("not a complete component") || problem.contains("its end is missing"),
             "{step}: {problem}"
         );
     }

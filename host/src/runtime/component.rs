@@ -63,7 +63,7 @@ pub enum ComponentError {
     #[error("not a complete component: {0}")]
     Invalid(String),
     /// A component, but no plugin.
-    #[error("exports no `toolgate:tool/tool`, so it is no Toolgate plugin; this host speaks {offered}", offered = abi::WORLD)]
+    #[error("exports no `toolgate:tool/tool`, so it is no Toolgate plugin, or its end is missing; this host speaks {offered}", offered = abi::WORLD)]
     NoPlugin,
     /// A version that this host does not speak.
     #[error("wants {wanted}; this host offers {offered}")]
