@@ -89,6 +89,19 @@ async fn what_does_not_fit_says_where_and_how() {
             "required",
             "old",
         ),
+        (
+            r#"{"required":"x","count":1e18}"#,
+            "count",
+            "type",
+            "digits",
+        ),
+        (
+            r#"{"required":"x","count":9007199254740993.0}"#,
+            "count",
+            "type",
+            "digits",
+        ),
+        (r#"{"required":"x","small":1e300}"#, "small", "range", "10"),
         (r#"{"required":{"a":1}}"#, "required", "type", "string"),
     ];
     for (sent, field, reason, told) in cases {

@@ -11,7 +11,7 @@ use super::{
     parameters,
     pointer::{self, At},
     read::deeper_than,
-    reading::{readings, whole},
+    reading::{inexact, readings, whole},
     wording::Kind,
 };
 
@@ -21,11 +21,11 @@ const STEPS: usize = 100_000;
 /// The name under which a part of the schema is compiled by itself.
 const BASE: &str = "toolgate:schema";
 
-/// Whether a float such as `20.0` is anywhere in the value: it fits an integer's schema,
-/// and yet no plugin could read it as one.
+/// Whether a float such as `20.0` or `1e18` is anywhere in the value: it fits an integer's
+/// schema, and yet no plugin could read it as one.
 pub(super) fn has_whole_float(value: &Value) -> bool {
     match value {
-        Value::Number(number) => whole(number).is_some(),
+        Value::Number(number) => whole(number).is_some() || inexact(value),
         Value::Array(items) => items.iter().any(has_whole_float),
         Value::Object(map) => map.values().any(has_whole_float),
         _ => false,

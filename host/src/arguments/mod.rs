@@ -9,6 +9,7 @@
 mod canonical;
 mod coerce;
 mod effort;
+mod exact;
 mod explain;
 mod faults;
 mod inspect;

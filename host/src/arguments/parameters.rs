@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     MAX_DEPTH,
     coerce::{self, Coercion},
-    explain,
+    exact, explain,
     inspect::{self, Shape},
     pointer::At,
     read::deeper_than,
@@ -113,12 +113,18 @@ impl Parameters {
         }
         let mut coerced = arguments.clone();
         Coercion::new(schema, *depth).arguments(&mut coerced);
-        if validator.is_valid(&coerced) {
-            Ok(coerced)
+        let taken = if validator.is_valid(&coerced) {
+            coerced
         } else if fits {
-            Ok(arguments)
+            arguments
         } else {
-            Err(self.0.errors(&coerced))
+            return Err(self.0.errors(&coerced));
+        };
+        let lost = exact::lost(&taken, validator);
+        if lost.is_empty() {
+            Ok(taken)
+        } else {
+            Err(lost)
         }
     }
 }

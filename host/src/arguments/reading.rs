@@ -63,6 +63,12 @@ pub(super) fn whole(number: &Number) -> Option<i64> {
     Some(float as i64)
 }
 
+/// A whole float that may have been rounded when its text was read.
+pub(super) fn inexact(value: &Value) -> bool {
+    let float = value.as_f64().filter(|_| value.is_f64());
+    float.is_some_and(|float| float.fract() == 0.0 && float.abs() >= MAX_EXACT)
+}
+
 /// An integer as JSON writes it.
 fn integer(text: &str) -> Option<Value> {
     let digits = text.strip_prefix('-').unwrap_or(text);

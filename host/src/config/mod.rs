@@ -488,8 +488,9 @@ fn compile(
     );
     let host = check.host(&shape.host);
     let audit = check.audit(&shape.audit, &host);
-    let plugins = check.plugins(&shape.plugins, &host);
+    // Their files first: no grant may lead to them.
     let outputs = check.outputs(&shape.outputs);
+    let plugins = check.plugins(&shape.plugins, &host);
     let policy = check.policy(&shape.principals, &outputs, &host);
     if let Some(error) = ConfigError::of(check.problems) {
         return Err(error);

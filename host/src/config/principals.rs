@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    HostConfig, OutputConfig, check::Check, document::KeyPath, error::did_you_mean,
-    folders::resolve, json::from_toml, shape,
+    HostConfig, OutputConfig,
+    check::Check,
+    document::KeyPath,
+    error::did_you_mean,
+    folders::{Protected, resolve},
+    json::from_toml,
+    shape,
 };
 use crate::{
     policy::{
@@ -177,9 +182,12 @@ impl Check<'_> {
         match (shape.kind, &shape.path, &shape.url) {
             (Stdout, ..) => Some(OutputConfig::Stdout),
             (Memory, ..) => Some(OutputConfig::Memory),
-            (File, Some(path), _) if !path.is_empty() => Some(OutputConfig::File {
-                path: resolve(&self.path(&key.key("path"), path)),
-            }),
+            (File, Some(path), _) if !path.is_empty() => {
+                let path = resolve(&self.path(&key.key("path"), path));
+                self.protected
+                    .push(Protected::from_writing("output file", &path));
+                Some(OutputConfig::File { path })
+            }
             (File, ..) => {
                 self.problem(key, "a file needs a path", "add `path = \"journal.txt\"`");
                 None

@@ -46,11 +46,11 @@ fn integers() {
         (json!("18446744073709551615"), json!(u64::MAX)),
         (json!(20.0), json!(20)),
         (json!(1e3), json!(1_000)),
-        // It may have been written with other last digits.
-        (json!(1e16), json!(1e16)),
         (json!(20), json!(20)),
     ];
     let refused = [
+        // It may have been written with other last digits.
+        json!(1e16),
         "12abc",
         "3.5",
         "20s",
