@@ -215,3 +215,95 @@ async fn a_layers_real_failure_is_never_a_missing_tool() {
     let results = world.host.run(scope, Batch { calls, cut: false }).await;
     assert_eq!(failure(&results[0]).0, "internal");
 }
+
+#[tokio::test]
+async fn a_value_that_breaks_its_own_schema_is_the_tools_fault() {
+    let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+    let mut spec = ToolSpec::new(ToolName::new("promise").unwrap(), "for tests", schema);
+    spec.output_schema = Some(json!({ "type": "integer" }));
+    let handler: Handler = |_, args| {
+        let value = args.get("text").cloned().unwrap_or(json!(7));
+        Box::pin(async move {
+            Ok(Output {
+                value,
+                blocks: Vec::new(),
+            })
+        })
+    };
+    let world = world("")
+        .native(Arc::new(Native { spec, handler }))
+        .start()
+        .await;
+    assert_eq!(value(&world.call("promise", json!({})).await), 7);
+    let result = world.call("promise", json!({ "text": "seven" })).await;
+    assert_eq!(failure(&result), ("failed", "schema".into()));
+    let kept = result.outcome.unwrap_err().value;
+    assert_eq!(
+        kept,
+        Some(json!("seven")),
+        "the value is attached as it came"
+    );
+}
+
+/// A shelf whose tool is another one at each look.
+struct Changing {
+    looks: std::sync::atomic::AtomicUsize,
+    targets: [toolgate::registry::Target; 2],
+}
+
+impl toolgate::registry::Shelf for Changing {
+    fn lookup(
+        &self,
+        _: &str,
+    ) -> Result<toolgate::registry::Target, Box<dyn std::error::Error + Send + Sync>> {
+        let look = self
+            .looks
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(self.targets[look.min(1)].clone())
+    }
+
+    fn names(&self) -> Vec<ToolName> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn an_approval_does_not_hold_for_another_implementation() {
+    use toolgate::{
+        ports::Decision,
+        registry::{Layer, Shelf as _},
+        tool::{Batch, ToolCall},
+    };
+    let person = crate::world::Person::who(|_| Decision::Approve);
+    let rules = "[principals.careful]\nkind = \"agent\"\notherwise = \"ask\"\n";
+    let world = world(rules).approver(person.clone()).start().await;
+    let before = world.host.catalog().lookup("echo").unwrap();
+    let other = native("echo", |_, _| {
+        Box::pin(async {
+            Ok(Output {
+                value: json!("other code"),
+                blocks: Vec::new(),
+            })
+        })
+    });
+    let after = Layer::new([other]).unwrap().lookup("echo").unwrap();
+    let call = async |targets| {
+        let mut scope = world.scope("careful");
+        scope.layers = vec![Arc::new(Changing {
+            looks: Default::default(),
+            targets,
+        })];
+        let calls = vec![ToolCall::new("echo", json!({ "text": "a" }))];
+        world
+            .host
+            .run(scope, Batch { calls, cut: false })
+            .await
+            .remove(0)
+    };
+    let same = call([before.clone(), before.clone()]).await;
+    assert_eq!(value(&same), "a");
+    let result = call([before, after]).await;
+    assert_eq!(failure(&result).0, "unauthorized");
+    assert!(result.text.contains("replaced"), "{}", result.text);
+    assert_eq!(person.questions().len(), 2);
+}

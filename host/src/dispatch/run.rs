@@ -190,8 +190,9 @@ impl Dispatcher {
         }
         .await;
         timing.queue = waiting.elapsed();
-        // Kept until the end is on record: whoever gets the slot next starts after that.
-        let (_admission, outcome) = match admitted {
+        // Slot and gate are kept until the end is on record: whoever gets them next starts
+        // after that.
+        let (_held, outcome) = match admitted {
             Err(failure) => (None, Err(failure)),
             Ok(admission) => {
                 let cx = Arc::new(StageContext {
@@ -210,9 +211,9 @@ impl Dispatcher {
                     .events
                     .emit(|| Event::call_started(branch, &call, &target));
                 let started = Instant::now();
-                let outcome = self.invoke(cx, &target, &arguments).await;
+                let outcome = self.invoke(Arc::clone(&cx), &target, &arguments).await;
                 timing.elapsed = started.elapsed();
-                (Some(admission), outcome)
+                (Some((admission, cx)), outcome)
             }
         };
         self.settle(

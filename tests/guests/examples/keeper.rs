@@ -40,7 +40,10 @@ fn keeper_reenter() -> Result<Value, ToolError> {
         arguments: json!({ "line": "x" }).to_string(),
     };
     let results = tools::execute(&[call], &Options::default());
-    Ok(json!(results[0].outcome.is_ok()))
+    Ok(match &results[0].outcome {
+        Err(tools::CallFailure::Limit(error)) => json!(error.detail),
+        other => json!(other.is_ok()),
+    })
 }
 
 plugin! {

@@ -163,7 +163,7 @@ fn everything(args: Everything) -> Result<serde_json::Value, ToolError> {
     }))
 }
 
-/// Promises text and gives a number.
+/// Gives nothing.
 #[tool(parallel_safe)]
 fn nothing() -> Result<(), ToolError> {
     Ok(())
