@@ -307,3 +307,65 @@ async fn an_approval_does_not_hold_for_another_implementation() {
     assert!(result.text.contains("replaced"), "{}", result.text);
     assert_eq!(person.questions().len(), 2);
 }
+
+/// A shelf whose tool is gone after three looks.
+struct Vanishing {
+    looks: std::sync::atomic::AtomicUsize,
+    target: toolgate::registry::Target,
+}
+
+impl toolgate::registry::Shelf for Vanishing {
+    fn lookup(
+        &self,
+        name: &str,
+    ) -> Result<toolgate::registry::Target, Box<dyn std::error::Error + Send + Sync>> {
+        let look = self
+            .looks
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if name == "sleep_alone" && look < 3 {
+            return Ok(self.target.clone());
+        }
+        Err(Box::new(toolgate::tool::ErrToolNotFound {
+            name: "gone".into(),
+        }))
+    }
+
+    fn names(&self) -> Vec<ToolName> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn a_serial_call_is_looked_up_again_at_its_turn() {
+    use toolgate::{
+        registry::Shelf as _,
+        tool::{Batch, ToolCall},
+    };
+    let world = world("[principals.local]\nkind = \"user\"\nallow = [\"*\"]\n")
+        .start()
+        .await;
+    let target = world.host.catalog().lookup("sleep_alone").unwrap();
+    let other = native("sleep_alone", |_, _| {
+        Box::pin(async {
+            Ok(Output {
+                value: json!("the one below"),
+                blocks: Vec::new(),
+            })
+        })
+    });
+    let below = toolgate::registry::Layer::new([other]).unwrap();
+    let mut scope = world.scope("local");
+    scope.layers = vec![
+        Arc::new(Vanishing {
+            looks: Default::default(),
+            target,
+        }),
+        Arc::new(below),
+    ];
+    // Two looks to plan, one for the first call's turn; at the second's it is gone.
+    let calls = vec![ToolCall::new("sleep_alone", json!({ "ms": 1 })); 2];
+    let results = world.host.run(scope, Batch { calls, cut: false }).await;
+    assert_eq!(value(&results[0]), 1);
+    // The tool below wants other arguments: it is that one which is asked now.
+    assert_eq!(failure(&results[1]).0, "invalid");
+}
