@@ -21,6 +21,7 @@ pub mod stage;
 // 2: sandbox
 pub mod process;
 pub mod runtime;
+mod watch;
 
 // 3: shelf
 pub mod outputs;
@@ -36,7 +37,7 @@ mod host;
 pub mod faces;
 
 pub use faces::main;
-pub use host::{Host, HostBuilder, HostError};
+pub use host::{Host, HostBuilder, HostError, ReloadError, Reloaded, Watching};
 
 /// The programs in the documentation for embedders are doc tests.
 #[cfg(doctest)]

@@ -173,7 +173,7 @@ async fn a_narrowed_principal_keeps_its_origin_and_loses_the_rest() {
         tool::{Batch, Kind, ToolCall},
     };
     let world = world(RULES).start().await;
-    let globs = [toolgate::policy::name_glob("context").unwrap()];
+    let globs = [toolgate::policy::name_pattern("context").unwrap()];
     let narrowed = world.host.principal("assistant").unwrap().narrowed(
         "session/1/worker/a",
         Kind::Agent,

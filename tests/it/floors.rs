@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Each module's floor, as `lib.rs` orders them.
-const FLOORS: [(&str, u32); 14] = [
+const FLOORS: [(&str, u32); 15] = [
     ("tool", 0),
     ("arguments", 1),
     ("render", 1),
@@ -17,6 +17,7 @@ const FLOORS: [(&str, u32); 14] = [
     ("config", 1),
     ("process", 2),
     ("runtime", 2),
+    ("watch", 2),
     ("registry", 3),
     ("outputs", 3),
     ("dispatch", 4),

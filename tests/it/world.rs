@@ -12,7 +12,7 @@ use serde_json::Value;
 use toolgate::{
     Host, HostBuilder,
     config::{Config, Dirs, Request},
-    dispatch::{Event, EventKind, Scope, Subscription},
+    dispatch::{Circuits, Event, EventKind, Scope, Subscription},
     ports::{Approver, Console, Decision, NativeTool, Question},
     process::Shim,
     tool::{Batch, RawArguments, ToolCall, ToolResult},
@@ -23,7 +23,7 @@ pub(crate) fn code_cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("code")
 }
 
-pub(crate) use toolgate_test_guest_bytes::{HOSTILE, PROBE};
+pub(crate) use toolgate_test_guest_bytes::{HOSTILE, LIVING, PROBE};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate-under-test");
 
@@ -42,6 +42,7 @@ pub(crate) struct Maker {
     native: Vec<Arc<dyn NativeTool>>,
     audit: bool,
     host_env: Vec<(String, String)>,
+    circuits: Circuits,
 }
 
 /// All test plugins and the standard ones, with this configuration on top of a data and a
@@ -55,6 +56,7 @@ pub(crate) fn world(config: &str) -> Maker {
         native: Vec::new(),
         audit: false,
         host_env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        circuits: Circuits::default(),
     }
 }
 
@@ -71,6 +73,11 @@ impl Maker {
 
     pub(crate) fn native(mut self, tool: Arc<dyn NativeTool>) -> Self {
         self.native.push(tool);
+        self
+    }
+
+    pub(crate) fn circuits(mut self, circuits: Circuits) -> Self {
+        self.circuits = circuits;
         self
     }
 
@@ -138,6 +145,8 @@ impl Maker {
         };
         let config = Config::load(&request).unwrap_or_else(|error| panic!("{error}"));
         let mut builder = HostBuilder::new(config)
+            .reread(request)
+            .circuits(self.circuits)
             .code_cache(Some(code_cache()))
             .shim(Shim::Path(PROGRAM.into()))
             .host_env(self.host_env);
@@ -184,9 +193,41 @@ fn test_plugins() -> [(&'static str, &'static [u8]); 6] {
     ]
 }
 
+/// A version of the plugin `living`; `way` is how it describes itself: `-` as it should.
+pub(crate) fn living(version: u64, way: char) -> Vec<u8> {
+    let mut bytes = LIVING.to_vec();
+    let mark = b"@living:00000000:-@";
+    let at = bytes
+        .windows(mark.len())
+        .position(|window| window == mark)
+        .expect("the component holds its mark");
+    let new = format!("@living:{version:08}:{way}@");
+    bytes[at..at + mark.len()].copy_from_slice(new.as_bytes());
+    bytes
+}
+
 impl World {
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
+    }
+
+    /// The file of a plugin in the plugin folder.
+    pub(crate) fn file(&self, plugin: &str) -> PathBuf {
+        self.root().join(format!("plugins/{plugin}.wasm"))
+    }
+
+    /// Saves a plugin the way that careful programs do.
+    pub(crate) fn save(&self, plugin: &str, bytes: &[u8]) {
+        let (file, fresh) = (self.file(plugin), self.root().join("fresh"));
+        fs::write(&fresh, bytes).unwrap();
+        fs::rename(&fresh, &file).unwrap();
+    }
+
+    /// Changes the configuration.
+    pub(crate) fn edit(&self, change: impl FnOnce(String) -> String) {
+        let file = self.root().join("toolgate.toml");
+        let text = change(fs::read_to_string(&file).unwrap());
+        fs::write(&file, text).unwrap();
     }
 
     pub(crate) fn scope(&self, principal: &str) -> Scope {
@@ -236,6 +277,28 @@ impl World {
     pub(crate) fn watch(&self) -> Subscription {
         self.host.dispatcher().events().subscribe()
     }
+}
+
+/// The next event that `wanted` takes; those before it go to `passed`.
+pub(crate) async fn event(
+    watch: &mut Subscription,
+    passed: &mut Vec<Event>,
+    wanted: impl Fn(&Event) -> bool,
+) -> Event {
+    let search = async {
+        loop {
+            let event = watch.next().await.expect("the host lives");
+            let event = event.expect("nothing was missed").event.clone();
+            if wanted(&event) {
+                return event;
+            }
+            passed.push(event);
+        }
+    };
+    // Less than the watch takes to find what the system failed to tell it.
+    tokio::time::timeout(std::time::Duration::from_secs(12), search)
+        .await
+        .unwrap_or_else(|_| panic!("no such event came"))
 }
 
 /// What the events so far say: how many calls of each tool ran at once at most.

@@ -106,7 +106,7 @@ fn plugin_says(plugin: &PluginConfig) -> Vec<String> {
             .grants
             .tools
             .iter()
-            .map(|glob| glob.glob().glob())
+            .map(crate::tool::NamePattern::as_str)
             .collect();
         says.push(format!("calls tools: {}", globs.join(", ")));
     }
@@ -129,7 +129,7 @@ fn principal_may(rules: &PrincipalRules) -> String {
     let outputs: Vec<&str> = rules
         .allowed_outputs
         .iter()
-        .map(|glob| glob.glob().glob())
+        .map(crate::tool::NamePattern::as_str)
         .collect();
     let parts = [
         list("allow", &rules.allow),

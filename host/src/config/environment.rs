@@ -16,10 +16,11 @@ pub(super) const CONFIG: &str = "TOOLGATE_CONFIG";
 const FACES: [&str; 1] = ["TOOLGATE_LOG"];
 
 /// The keys below `[host]` that can be overridden.
-const KEYS: [&[&str]; 17] = [
+const KEYS: [&[&str]; 18] = [
     &["data_dir"],
     &["cache_dir"],
     &["plugin_dir"],
+    &["watch"],
     &["file_io"],
     &["max_concurrent_calls"],
     &["queue_timeout"],
@@ -37,7 +38,14 @@ const KEYS: [&[&str]; 17] = [
 ];
 
 /// Keys whose value is a text even if it looks like a number.
-const TEXTS: [&str; 5] = ["data_dir", "cache_dir", "plugin_dir", "file_io", "cli"];
+const TEXTS: [&str; 6] = [
+    "data_dir",
+    "cache_dir",
+    "plugin_dir",
+    "watch",
+    "file_io",
+    "cli",
+];
 
 /// One value from the environment.
 #[derive(Debug, Clone)]

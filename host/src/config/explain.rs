@@ -77,6 +77,7 @@ fn defaults(host: &HostConfig, audit: &AuditConfig) -> Vec<(Vec<&'static str>, S
     let mut all = vec![
         (vec!["host", "data_dir"], quoted(&host.data_dir.display())),
         (vec!["host", "cache_dir"], quoted(&host.cache_dir.display())),
+        (vec!["host", "watch"], quoted(&host.watch.as_str())),
         (vec!["host", "file_io"], quoted(&host.file_io.as_str())),
         (
             vec!["host", "max_concurrent_calls"],

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::FileTypeExt as _, time::Duration};
 
 use super::{
-    AuditArguments, AuditConfig, FileIo, HostConfig, OnAuditError,
+    AuditArguments, AuditConfig, FileIo, HostConfig, OnAuditError, Watch,
     check::Check,
     document::KeyPath,
     folders::{Protected, resolve},
@@ -97,6 +97,7 @@ impl Check<'_> {
             data_dir,
             cache_dir,
             plugin_dir,
+            watch: shape.watch.unwrap_or(Watch::Auto),
             file_io: shape.file_io.unwrap_or(FileIo::Inline),
             max_concurrent_calls,
             queue_timeout: shape

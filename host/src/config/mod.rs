@@ -15,6 +15,7 @@ mod find;
 mod folders;
 mod host;
 mod json;
+mod meet;
 mod plugins;
 mod principals;
 mod shape;
@@ -96,7 +97,7 @@ pub struct Config {
 }
 
 /// `[host]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HostConfig {
     /// Absolute; may not exist yet.
     pub data_dir: PathBuf,
@@ -104,6 +105,8 @@ pub struct HostConfig {
     pub cache_dir: PathBuf,
     /// Absolute; may not exist yet.
     pub plugin_dir: Option<PathBuf>,
+    /// How changes of plugins and of the configuration are noticed.
+    pub watch: Watch,
     /// Where file calls of guests run.
     pub file_io: FileIo,
     /// In the whole process, at the outermost level.
@@ -118,6 +121,30 @@ pub struct HostConfig {
     pub acts_as: ActsAs,
     /// For plugins and tools that say nothing else.
     pub limits: Limits,
+}
+
+/// How a running host notices that plugins or the configuration changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Watch {
+    /// The system says so; where it cannot, as `poll`.
+    Auto,
+    /// Looks every second: for network file systems.
+    Poll,
+    /// Only `toolgate reload` does.
+    Off,
+}
+
+impl Watch {
+    /// The word of the configuration.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Poll => "poll",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// Where file calls of guests run.
@@ -158,7 +185,7 @@ pub enum Source {
 }
 
 /// `[plugins.<name>]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PluginConfig {
     /// None: the file of this name in the plugin folder.
     pub source: Option<Source>,
@@ -189,7 +216,7 @@ impl PluginConfig {
 }
 
 /// `[plugins.<name>.tools.<tool>]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolConfig {
     /// The plugin's, with its own on top.
     pub limits: Limits,

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     policy::{
         FsGrant, Limits, ParallelRule, ParallelSafety, PluginGrants, ProcessGrant, Stance,
-        name_glob,
+        name_pattern,
     },
     tool::{PluginName, ToolName},
 };
@@ -191,7 +191,7 @@ impl Check<'_> {
     fn grants(&mut self, key: &KeyPath, shape: &shape::Grants) -> PluginGrants {
         let mut tools = Vec::new();
         for (i, pattern) in shape.tools.iter().enumerate() {
-            match name_glob(pattern) {
+            match name_pattern(pattern) {
                 Ok(glob) => tools.push(glob),
                 Err(error) => self.problem(&key.key("tools").item(i), &error, error.hint()),
             }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     policy::{
-        Condition, OUTPUT_TOOL, Otherwise, Policy, PrincipalRules, Rule, Stance, Test, name_glob,
+        Condition, OUTPUT_TOOL, Otherwise, Policy, PrincipalRules, Rule, Stance, Test, name_pattern,
     },
     tool::{PluginName, ToolName},
 };
@@ -66,7 +66,7 @@ impl Check<'_> {
         let mut allowed_outputs = Vec::new();
         for (i, pattern) in shape.allowed_outputs.iter().enumerate() {
             let key = key.key("allowed_outputs").item(i);
-            match name_glob(pattern) {
+            match name_pattern(pattern) {
                 Err(error) => self.problem(&key, &error, error.hint()),
                 Ok(glob) => {
                     let plain = !pattern.contains(['*', '?', '[', '{']);

@@ -27,6 +27,7 @@ pub(super) struct Host {
     pub(super) data_dir: Option<String>,
     pub(super) cache_dir: Option<String>,
     pub(super) plugin_dir: Option<String>,
+    pub(super) watch: Option<super::Watch>,
     pub(super) file_io: Option<super::FileIo>,
     pub(super) max_concurrent_calls: Option<u32>,
     pub(super) queue_timeout: Option<Time>,

@@ -15,8 +15,8 @@ use tokio::sync::broadcast;
 
 use super::{Branch, call::Numbered as Call, gate::AskedCall, plan::Mode};
 use crate::{
-    registry::Target,
-    tool::{FailureKind, ToolResult},
+    registry::{Change, Target},
+    tool::{FailureKind, Implementation, ToolResult},
 };
 
 /// Events that a reader may be behind.
@@ -146,7 +146,13 @@ pub struct Event {
     /// Whether they run side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<bool>,
-    /// Milliseconds in the tool.
+    /// Of the version that was loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What is to be said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Milliseconds in the tool, or of loading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<f64>,
     /// Milliseconds spent waiting.
@@ -170,6 +176,16 @@ pub enum EventKind {
     ApprovalRequested,
     /// The person answered, or nobody did.
     ApprovalDecided,
+    /// A version of a plugin serves from now on, or has another configuration.
+    PluginLoaded,
+    /// A version of a plugin cannot serve.
+    PluginFailed,
+    /// A plugin serves no longer.
+    PluginRemoved,
+    /// A plugin that keeps trapping is left alone.
+    CircuitOpen,
+    /// It is called again.
+    CircuitClosed,
 }
 
 impl Event {
@@ -179,20 +195,87 @@ impl Event {
             .as_ref()
             .map_or(0, |parent| parent.cx.chain.len() + 1);
         Self {
-            kind,
             batch: Some(Arc::clone(&branch.batch_id)),
+            principal: Some(branch.scope.principal.id().to_owned()),
+            depth: Some(depth),
+            ..Self::empty(kind)
+        }
+    }
+
+    fn empty(kind: EventKind) -> Self {
+        Self {
+            kind,
+            batch: None,
             id: None,
             index: None,
             tool: None,
             plugin: None,
             generation: None,
-            principal: Some(branch.scope.principal.id().to_owned()),
-            depth: Some(depth),
+            principal: None,
+            depth: None,
             status: None,
             calls: None,
             parallel: None,
+            digest: None,
+            detail: None,
             elapsed_ms: None,
             queue_ms: None,
+        }
+    }
+
+    fn of_version(kind: EventKind, implementation: &Implementation) -> Self {
+        Self {
+            plugin: Some(implementation.plugin.to_string()),
+            generation: Some(implementation.generation),
+            digest: Some(implementation.digest.to_string()),
+            ..Self::empty(kind)
+        }
+    }
+
+    pub(crate) fn of_change(change: Change) -> Self {
+        match change {
+            Change::Loaded {
+                implementation,
+                took,
+            } => Self {
+                elapsed_ms: Some(milliseconds(took)),
+                ..Self::of_version(EventKind::PluginLoaded, &implementation)
+            },
+            Change::Configured { implementation } => Self {
+                detail: Some("another configuration".to_owned()),
+                ..Self::of_version(EventKind::PluginLoaded, &implementation)
+            },
+            Change::Failed {
+                plugin,
+                problem,
+                serving,
+            } => Self {
+                plugin: Some(plugin.to_string()),
+                generation: serving,
+                detail: Some(problem),
+                ..Self::empty(EventKind::PluginFailed)
+            },
+            Change::Removed { implementation } => {
+                Self::of_version(EventKind::PluginRemoved, &implementation)
+            }
+        }
+    }
+
+    pub(super) fn circuit(
+        open: bool,
+        implementation: &Implementation,
+        caller: &str,
+        detail: Option<String>,
+    ) -> Self {
+        let kind = if open {
+            EventKind::CircuitOpen
+        } else {
+            EventKind::CircuitClosed
+        };
+        Self {
+            principal: Some(caller.to_owned()),
+            detail,
+            ..Self::of_version(kind, implementation)
         }
     }
 

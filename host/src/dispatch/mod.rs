@@ -12,6 +12,7 @@ mod audit;
 mod call;
 mod events;
 mod gate;
+mod health;
 mod ids;
 mod invoke;
 mod nested;
@@ -41,6 +42,7 @@ use crate::{
 
 pub use audit::{Audit, AuditError, AuditSettings, OnError};
 pub use events::{Event, EventBus, EventKind, Numbered, Subscription};
+pub use health::{Circuits, Health, Trouble};
 pub use plan::{Mode, Plan};
 
 /// The bounds that hold for all calls together.
@@ -120,6 +122,8 @@ pub struct DispatcherParts {
     pub audit: Audit,
     /// What can be watched.
     pub events: EventBus,
+    /// Which plugins are left alone.
+    pub health: Health,
 }
 
 impl std::fmt::Debug for DispatcherParts {
@@ -143,6 +147,7 @@ struct Inner {
     slots: admit::Slots,
     audit: Audit,
     events: EventBus,
+    health: Health,
     batches: AtomicU64,
     questions: AtomicU64,
 }
@@ -173,6 +178,7 @@ impl Dispatcher {
             bounds: parts.bounds,
             audit: parts.audit,
             events: parts.events,
+            health: parts.health,
             batches: AtomicU64::new(0),
             questions: AtomicU64::new(0),
         }))
@@ -213,6 +219,18 @@ impl Dispatcher {
     #[must_use]
     pub fn policy(&self) -> Arc<Policy> {
         self.0.policy.load_full()
+    }
+
+    /// From now on, these rules. Calls that run go on; whatever is decided from here on,
+    /// nested calls and answers to questions included, is decided by them.
+    pub fn set_policy(&self, policy: Policy) {
+        self.0.policy.store(Arc::new(policy));
+    }
+
+    /// Which plugins keep trapping.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.0.health
     }
 
     /// What can be watched.

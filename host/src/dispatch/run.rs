@@ -12,13 +12,16 @@ use tokio::task::JoinSet;
 
 use super::{
     Branch, Dispatcher,
+    admit::Admission,
     call::{Numbered, Refused, Timing},
     events::Event,
     gate::{Checked, PermittedCall},
+    health::Pass,
     plan::{Mode, Plan},
     settle::{DecisionRecord, Ended},
 };
 use crate::{
+    registry::Target,
     stage::{Blocks, Deadline, Lane, Link, StageContext, Step, cancelled},
     tool::{Failure, FailureKind, ToolResult},
 };
@@ -177,43 +180,37 @@ impl Dispatcher {
         let lane = Lane::new(branch.gate.clone(), step);
         let mut timing = Timing::none();
 
-        let admitted = async {
-            self.0.audit.ready().map_err(|error| {
-                Failure::host(
-                    FailureKind::Unavailable,
-                    format!("the audit log cannot be written: {error}"),
-                )
-                .hint("the operator has to free the disk or set audit.on_error = \"warn\"")
-            })?;
-            branch.bounded(lane.enter()).await?;
-            branch.bounded(self.0.slots.admit(&target, &chain)).await?
-        }
-        .await;
-        timing.queue = waiting.elapsed();
         // Slot and gate are kept until the end is on record: whoever gets them next starts
         // after that.
-        let (_held, outcome) = match admitted {
-            Err(failure) => (None, Err(failure)),
-            Ok(admission) => {
-                let cx = Arc::new(StageContext {
-                    call_id: Arc::clone(&call.id),
-                    index: call.index,
-                    batch_id: Arc::clone(&branch.batch_id),
-                    principal: branch.scope.principal.clone(),
-                    chain,
-                    deadline: branch.deadline(target.timeout()),
-                    cancel: branch.scope.cancel.child_token(),
-                    extra: branch.scope.extra.clone(),
-                    lane,
-                    blocks: Blocks::default(),
-                });
-                self.0
-                    .events
-                    .emit(|| Event::call_started(branch, &call, &target));
-                let started = Instant::now();
-                let outcome = self.invoke(Arc::clone(&cx), &target, &arguments).await;
-                timing.elapsed = started.elapsed();
-                (Some((admission, cx)), outcome)
+        let (_held, outcome) = {
+            let admitted = self.admitted(branch, &target, &chain, &lane).await;
+            timing.queue = waiting.elapsed();
+            match admitted {
+                Err(failure) => (None, Err(failure)),
+                Ok((admission, pass)) => {
+                    let cx = Arc::new(StageContext {
+                        call_id: Arc::clone(&call.id),
+                        index: call.index,
+                        batch_id: Arc::clone(&branch.batch_id),
+                        principal: branch.scope.principal.clone(),
+                        chain,
+                        deadline: branch.deadline(target.timeout()),
+                        cancel: branch.scope.cancel.child_token(),
+                        extra: branch.scope.extra.clone(),
+                        lane,
+                        blocks: Blocks::default(),
+                    });
+                    self.0
+                        .events
+                        .emit(|| Event::call_started(branch, &call, &target));
+                    let started = Instant::now();
+                    let outcome = self.invoke(Arc::clone(&cx), &target, &arguments).await;
+                    timing.elapsed = started.elapsed();
+                    if let Some(pass) = pass {
+                        pass.ended(&outcome);
+                    }
+                    (Some((admission, cx)), outcome)
+                }
             }
         };
         self.settle(
@@ -228,6 +225,33 @@ impl Dispatcher {
                 timing,
             },
         )
+    }
+
+    /// Waits for everything that has to be there before the tool runs.
+    async fn admitted<'a>(
+        &'a self,
+        branch: &'a Branch,
+        target: &'a Target,
+        chain: &[Link],
+        lane: &Lane,
+    ) -> Result<(Admission, Option<Pass<'a>>), Failure> {
+        self.0.audit.ready().map_err(|error| {
+            Failure::host(
+                FailureKind::Unavailable,
+                format!("the audit log cannot be written: {error}"),
+            )
+            .hint("the operator has to free the disk or set audit.on_error = \"warn\"")
+        })?;
+        branch.bounded(lane.enter()).await?;
+        let admission = branch.bounded(self.0.slots.admit(target, chain)).await??;
+        let pass = match target {
+            Target::Plugin(_) => {
+                let caller = branch.scope.principal.origin();
+                Some(self.0.health.enter(target.implementation(), caller)?)
+            }
+            Target::Native(_) => None,
+        };
+        Ok((admission, pass))
     }
 }
 

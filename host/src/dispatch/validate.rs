@@ -101,7 +101,7 @@ impl Dispatcher {
         let links = parent.cx.chain.iter().chain([&parent.link]);
         links
             .into_iter()
-            .all(|link| link.may_call.iter().any(|glob| glob.is_match(tool)))
+            .all(|link| link.may_call.iter().any(|glob| glob.matches(tool)))
     }
 }
 

@@ -51,6 +51,13 @@ pub struct Condition {
     glob: Option<GlobMatcher>,
 }
 
+impl PartialEq for Condition {
+    /// The compiled pattern follows from the rest.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.at, &self.test, self.stance) == (&other.at, &other.test, other.stance)
+    }
+}
+
 impl Condition {
     /// # Errors
     ///

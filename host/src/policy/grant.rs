@@ -3,17 +3,17 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use globset::GlobMatcher;
+use crate::tool::NamePattern;
 
 /// All grants of one plugin. The default grants nothing.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PluginGrants {
     /// Folders, in order: relative paths resolve in the first.
     pub fs: Vec<FsGrant>,
     /// Programs.
     pub process: Option<ProcessGrant>,
     /// Tools that it may call, by glob. The caller's rights bind as well.
-    pub tools: Vec<GlobMatcher>,
+    pub tools: Vec<NamePattern>,
     /// Environment of the guest.
     pub env: BTreeMap<String, String>,
 }

@@ -5,24 +5,24 @@
 mod condition;
 mod grant;
 mod limits;
+mod meet;
 mod parallel;
 mod path;
 mod rule;
 mod shell;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use globset::GlobMatcher;
 use serde_json::Value;
 
-use crate::tool::{Kind, Principal};
+use crate::tool::{Kind, NamePattern, Principal};
 
 pub use condition::{Condition, Stance, Test};
 pub use grant::{FsGrant, PluginGrants, ProcessGrant};
 pub use limits::Limits;
 pub use parallel::{ParallelRule, ParallelSafety};
-pub use rule::{Rule, RuleError, name_glob};
+pub use rule::{Rule, RuleError, name_pattern};
 pub use verdict::Verdict;
 
 /// What the tools of the output channels begin with; the channel's name follows.
@@ -42,7 +42,7 @@ pub enum Otherwise {
 }
 
 /// The rules of one principal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PrincipalRules {
     /// What kind of caller it is.
     pub kind: Kind,
@@ -55,14 +55,19 @@ pub struct PrincipalRules {
     /// For what no rule names.
     pub otherwise: Otherwise,
     /// Channels that it may send to: necessary and sufficient, but `deny` still wins.
-    pub allowed_outputs: Vec<GlobMatcher>,
+    pub allowed_outputs: Vec<NamePattern>,
 }
 
 /// All principals and their rules. A principal that is not here may nothing.
 #[derive(Debug, Clone)]
 pub struct Policy {
     principals: BTreeMap<String, PrincipalRules>,
+    /// Binds as well: the strictest decides.
+    also: Option<Arc<Policy>>,
 }
+
+/// Edits that a policy can hold on top of each other. Beyond, nothing is allowed.
+const EDITS: usize = 64;
 
 impl Policy {
     /// These principals, and `local` unless it is among them.
@@ -76,7 +81,7 @@ impl Policy {
     /// Only `local`, who may all that the plugins' grants allow.
     #[must_use]
     pub fn default_local() -> Self {
-        let all = || name_glob("*").into_iter();
+        let all = || name_pattern("*").into_iter();
         let label = format!("principals.{LOCAL}.allow[0]");
         let rules = PrincipalRules {
             kind: Kind::User,
@@ -90,14 +95,51 @@ impl Policy {
         };
         Self {
             principals: BTreeMap::from([(LOCAL.to_owned(), rules)]),
+            also: None,
         }
+    }
+
+    /// What both allow: a running host's policy after an edit of its file that nobody has
+    /// confirmed. What the edit takes away is gone at once; what it adds is not there yet.
+    #[must_use]
+    pub fn meet(self: &Arc<Self>, new: Self) -> Self {
+        if self
+            .layers()
+            .any(|layer| layer.principals == new.principals)
+        {
+            return Self::clone(self);
+        }
+        if self.layers().count() >= EDITS {
+            return Self {
+                principals: BTreeMap::new(),
+                also: None,
+            };
+        }
+        Self {
+            principals: new.principals,
+            also: Some(Arc::clone(self)),
+        }
+    }
+
+    /// Whether it says the same as `new` alone, so that nothing waits to be confirmed.
+    #[must_use]
+    pub fn is(&self, new: &Self) -> bool {
+        self.also.is_none() && new.also.is_none() && self.principals == new.principals
+    }
+
+    /// All that bind, the latest first.
+    fn layers(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |policy| policy.also.as_deref())
     }
 
     /// The principal of this name, if the configuration knows it.
     #[must_use]
     pub fn principal(&self, id: &str) -> Option<Principal> {
         let (id, rules) = self.principals.get_key_value(id)?;
-        Some(Principal::new(id, rules.kind))
+        let known = |policy: &Self| policy.principals.contains_key(id);
+        self.layers()
+            .all(known)
+            .then(|| Principal::new(id, rules.kind))
     }
 
     /// All principals, by name.
@@ -111,6 +153,10 @@ impl Policy {
     /// person's word. A tool that it may not see, a principal learns nothing about.
     #[must_use]
     pub fn may_see(&self, principal: &Principal, tool: &str) -> bool {
+        self.layers().all(|policy| policy.shows(principal, tool))
+    }
+
+    fn shows(&self, principal: &Principal, tool: &str) -> bool {
         let Some(rules) = self.principals.get(principal.origin()) else {
             return false;
         };
@@ -133,6 +179,21 @@ impl Policy {
     /// which relative paths resolve first.
     #[must_use]
     pub fn decide(
+        &self,
+        principal: &Principal,
+        tool: &str,
+        schema: &Value,
+        arguments: &Value,
+        roots: &[FsGrant],
+    ) -> Verdict {
+        let verdicts = self
+            .layers()
+            .map(|policy| policy.says(principal, tool, schema, arguments, roots));
+        let strictest = verdicts.reduce(Verdict::stricter);
+        strictest.unwrap_or_else(|| Verdict::unknown(principal))
+    }
+
+    fn says(
         &self,
         principal: &Principal,
         tool: &str,
@@ -203,7 +264,7 @@ impl PrincipalRules {
     fn may_send(&self, channel: &str) -> bool {
         self.allowed_outputs
             .iter()
-            .any(|glob| glob.is_match(channel))
+            .any(|glob| glob.matches(channel))
     }
 }
 

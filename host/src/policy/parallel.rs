@@ -8,10 +8,10 @@ use super::{
 };
 
 /// Replaces what a tool declares about itself. The default leaves it as declared.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParallelSafety(Word);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 enum Word {
     #[default]
     Declared,
@@ -20,7 +20,7 @@ enum Word {
 }
 
 /// One description of calls that are parallel-safe.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ParallelRule {
     when: Vec<Condition>,
     label: String,

@@ -1,9 +1,9 @@
 //! A rule: which tools, and under which conditions on their arguments.
 
-use globset::{Glob, GlobMatcher};
 use serde_json::Value;
 
 use super::{Condition, FsGrant, Stance, shell};
+use crate::tool::NamePattern;
 
 /// Why a text is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,27 +33,25 @@ impl RuleError {
 /// # Errors
 ///
 /// If the text is no pattern.
-pub fn name_glob(pattern: &str) -> Result<GlobMatcher, RuleError> {
+pub fn name_pattern(pattern: &str) -> Result<NamePattern, RuleError> {
     if pattern.is_empty() {
         return Err(RuleError::new(
             "an empty pattern matches nothing",
             "`*` matches every name",
         ));
     }
-    Glob::new(pattern)
-        .map(|glob| glob.compile_matcher())
-        .map_err(|e| {
-            RuleError::new(
-                format!("{pattern:?} is no pattern: {}", e.kind()),
-                "such as `files_*`",
-            )
-        })
+    NamePattern::new(pattern).map_err(|what| {
+        RuleError::new(
+            format!("{pattern:?} is no pattern: {what}"),
+            "such as `files_*`",
+        )
+    })
 }
 
 /// One entry of `allow`, `ask` or `deny`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    tool: GlobMatcher,
+    tool: NamePattern,
     when: Vec<Condition>,
     label: String,
     stance: Stance,
@@ -75,7 +73,7 @@ impl Rule {
     ) -> Result<Self, RuleError> {
         Ok(Self {
             literal: tool.chars().filter(|c| !"*?[]{},!".contains(*c)).count(),
-            tool: name_glob(tool)?,
+            tool: name_pattern(tool)?,
             when,
             label,
             stance,
@@ -91,7 +89,7 @@ impl Rule {
     /// The pattern over tool names, as written.
     #[must_use]
     pub fn tool(&self) -> &str {
-        self.tool.glob().glob()
+        self.tool.as_str()
     }
 
     /// Its conditions.
@@ -103,7 +101,7 @@ impl Rule {
     /// Whether it speaks about this tool at all.
     #[must_use]
     pub fn names(&self, tool: &str) -> bool {
-        self.tool.is_match(tool)
+        self.tool.matches(tool)
     }
 
     pub(super) fn matches(

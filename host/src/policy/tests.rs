@@ -71,7 +71,7 @@ fn assistant() -> Policy {
             ),
         ],
         otherwise: Otherwise::Deny,
-        allowed_outputs: vec![name_glob("console").unwrap()],
+        allowed_outputs: vec![name_pattern("console").unwrap()],
     };
     Policy::new(BTreeMap::from([("assistant".to_owned(), rules)]))
 }
@@ -215,7 +215,7 @@ fn narrowing_binds_on_top_and_rules_go_by_origin() {
     let worker = who.narrowed(
         "session/1/worker/a",
         Kind::Agent,
-        &[name_glob("files_read").unwrap()],
+        &[name_pattern("files_read").unwrap()],
     );
     let of = |tool: &str| {
         said(&policy.decide(&worker, tool, &json!({}), &json!({"path": "a"}), &roots()))

@@ -34,6 +34,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Of two that bind both, the one that lets less through; of equals the first.
+    pub(super) fn stricter(self, other: Self) -> Self {
+        let rank = |verdict: &Self| match verdict {
+            Self::Allow { .. } => 0,
+            Self::Ask { .. } => 1,
+            Self::Deny { .. } => 2,
+        };
+        if rank(&other) > rank(&self) {
+            other
+        } else {
+            self
+        }
+    }
+
     pub(super) fn unknown(principal: &Principal) -> Self {
         let origin = principal.origin();
         Self::deny(

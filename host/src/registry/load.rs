@@ -14,14 +14,15 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Loaded, Origin, Plugin, PluginTool, Source, Standard, serial::SerialLock};
+use super::{Origin, Plugin, PluginTool, Source, Standard, serial::SerialLock};
 use crate::{
     arguments::{OutputSchema, Parameters},
     config::PluginConfig,
     policy::FsGrant,
     process::Launcher,
     runtime::{
-        Capability, CodeCache, Component, Described, Engines, MAX_BYTES, Sandbox, SandboxParts,
+        Capability, CodeCache, Component, ComponentError, Described, Engines, MAX_BYTES, Sandbox,
+        SandboxParts,
     },
     tool::{Implementation, PluginName, ToolSpec},
 };
@@ -65,10 +66,6 @@ pub struct LoaderParts {
     pub max_timeout: Duration,
     /// The embedded plugins.
     pub standard: Vec<Standard>,
-    /// Grants, limits and settings by plugin.
-    pub plugins: BTreeMap<PluginName, PluginConfig>,
-    /// What a plugin without configuration gets.
-    pub unconfigured: PluginConfig,
 }
 
 /// Loads plugins, and remembers what their versions share.
@@ -76,6 +73,55 @@ pub struct LoaderParts {
 pub struct Loader {
     parts: LoaderParts,
     locks: Mutex<BTreeMap<PluginName, SerialLock>>,
+}
+
+/// One version of a plugin that can serve.
+#[derive(Debug, Clone)]
+pub struct Fresh {
+    /// The version.
+    pub plugin: Arc<Plugin>,
+    /// Its tools.
+    pub tools: Vec<Arc<PluginTool>>,
+    /// What was set aside, and why.
+    pub problems: Vec<String>,
+    /// What it says about itself.
+    pub described: Arc<Described>,
+}
+
+/// Why a plugin cannot serve.
+#[derive(Debug, Clone)]
+pub struct LoadError {
+    /// For its author and the operator.
+    pub problem: String,
+    /// It may be a file that is still being written.
+    pub unfinished: bool,
+}
+
+/// Why a plugin's bytes cannot be had.
+#[derive(Debug, Clone)]
+pub struct ReadError {
+    /// For the operator.
+    pub problem: String,
+    /// There is no such file.
+    pub missing: bool,
+}
+
+impl From<String> for LoadError {
+    fn from(problem: String) -> Self {
+        Self {
+            problem,
+            unfinished: false,
+        }
+    }
+}
+
+impl From<ComponentError> for LoadError {
+    fn from(error: ComponentError) -> Self {
+        Self {
+            problem: error.to_string(),
+            unfinished: error.may_be_unfinished(),
+        }
+    }
 }
 
 impl Loader {
@@ -88,52 +134,97 @@ impl Loader {
         }
     }
 
-    /// Loads one plugin as its `generation`. Compiling takes seconds of processor time:
-    /// call it off the call path.
-    pub async fn load(&self, source: Source, generation: u64) -> Loaded {
-        let mut problems = Vec::new();
-        let outcome = self.try_load(&source, generation, &mut problems).await;
-        Loaded {
-            name: source.name,
-            origin: source.origin,
-            outcome,
-            problems,
+    /// The embedded plugins.
+    #[must_use]
+    pub fn standard(&self) -> &[Standard] {
+        &self.parts.standard
+    }
+
+    /// The bytes of a plugin, as they are now.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn read(&self, source: &Source) -> Result<Cow<'static, [u8]>, ReadError> {
+        match &source.origin {
+            Origin::Embedded => {
+                let found = self
+                    .parts
+                    .standard
+                    .iter()
+                    .find(|plugin| plugin.name == source.name.as_str());
+                found
+                    .map(|plugin| Cow::Borrowed(plugin.bytes))
+                    .ok_or_else(|| ReadError {
+                        problem: "not embedded".into(),
+                        missing: true,
+                    })
+            }
+            Origin::Configured(path) | Origin::Folder(path) => {
+                read(path).map(Cow::Owned).map_err(|error| ReadError {
+                    problem: format!("cannot read {}: {error}", path.display()),
+                    missing: error.kind() == io::ErrorKind::NotFound,
+                })
+            }
         }
     }
 
-    async fn try_load(
+    /// Makes these bytes a plugin, as its `generation`. Compiling takes up to seconds of
+    /// processor time: call it off the call path.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it. One bad tool definition only sets aside that tool.
+    pub async fn load(
         &self,
-        source: &Source,
+        name: &PluginName,
+        bytes: Cow<'static, [u8]>,
+        config: &PluginConfig,
         generation: u64,
-        problems: &mut Vec<String>,
-    ) -> Result<(Arc<Plugin>, Vec<Arc<PluginTool>>), String> {
-        let name = &source.name;
-        let bytes = self.read(source)?;
+    ) -> Result<Fresh, LoadError> {
         let (engines, cache) = (self.parts.engines.clone(), self.parts.cache.clone());
         let component =
             tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
                 .await
-                .map_err(|error| format!("compiling it ended the task: {error}"))?
-                .map_err(|error| error.to_string())?;
-        let described = component
-            .describe(name)
-            .await
-            .map_err(|error| error.to_string())?;
+                .map_err(|error| format!("compiling it ended the task: {error}"))??;
+        let described = component.describe(name).await?;
         if described.name != name.as_str() {
             return Err(format!(
                 "it calls itself {:?}; file, configuration and component have to agree, so that no file inherits another plugin's grants",
                 described.name.chars().take(80).collect::<String>()
-            ));
+            ).into());
         }
+        self.assemble(name, component, Arc::new(described), config, generation)
+    }
 
-        let config = self
-            .parts
-            .plugins
-            .get(name)
-            .unwrap_or(&self.parts.unconfigured);
-        let requested = requested(&described, problems);
+    /// The same version under another configuration: nothing is compiled.
+    ///
+    /// # Errors
+    ///
+    /// If a granted folder cannot be opened.
+    pub fn configure(&self, fresh: &Fresh, config: &PluginConfig) -> Result<Fresh, LoadError> {
+        let Implementation {
+            plugin: name,
+            generation,
+            ..
+        } = &fresh.plugin.implementation;
+        let component = fresh.plugin.component.clone();
+        let described = Arc::clone(&fresh.described);
+        self.assemble(name, component, described, config, *generation)
+    }
+
+    fn assemble(
+        &self,
+        name: &PluginName,
+        component: Component,
+        described: Arc<Described>,
+        config: &PluginConfig,
+        generation: u64,
+    ) -> Result<Fresh, LoadError> {
+        let mut problems = Vec::new();
+        let requested = requested(&described, &mut problems);
         let plugin =
-            Arc::new(self.plugin(source, config, component, &described, requested, generation)?);
+            Arc::new(self.plugin(name, config, component, &described, requested, generation)?);
         if !plugin.shortfall.is_empty() {
             let names: Vec<&str> = plugin
                 .shortfall
@@ -145,7 +236,7 @@ impl Loader {
                 names.join("`, `")
             ));
         }
-        let tools = self.tools(&plugin, config, described, problems);
+        let tools = self.tools(&plugin, config, &described, &mut problems);
         for tool in config
             .tools
             .keys()
@@ -155,37 +246,23 @@ impl Loader {
                 "[plugins.{name}.tools.{tool}]: the plugin offers no such tool"
             ));
         }
-        Ok((plugin, tools))
-    }
-
-    fn read(&self, source: &Source) -> Result<Cow<'static, [u8]>, String> {
-        match &source.origin {
-            Origin::Embedded => {
-                let found = self
-                    .parts
-                    .standard
-                    .iter()
-                    .find(|plugin| plugin.name == source.name.as_str());
-                found
-                    .map(|plugin| Cow::Borrowed(plugin.bytes))
-                    .ok_or_else(|| "not embedded".into())
-            }
-            Origin::Configured(path) | Origin::Folder(path) => read(path)
-                .map(Cow::Owned)
-                .map_err(|error| format!("cannot read {}: {error}", path.display())),
-        }
+        Ok(Fresh {
+            plugin,
+            tools,
+            problems,
+            described,
+        })
     }
 
     fn plugin(
         &self,
-        source: &Source,
+        name: &PluginName,
         config: &PluginConfig,
         component: Component,
         described: &Described,
         requested: BTreeSet<Capability>,
         generation: u64,
     ) -> Result<Plugin, String> {
-        let name = &source.name;
         let grants = config.grants.clone();
         let shortfall = requested
             .iter()
@@ -282,12 +359,12 @@ impl Loader {
         &self,
         plugin: &Arc<Plugin>,
         config: &PluginConfig,
-        described: Described,
+        described: &Described,
         problems: &mut Vec<String>,
     ) -> Vec<Arc<PluginTool>> {
         let mut tools: Vec<Arc<PluginTool>> = Vec::new();
         let mut count = 0;
-        for definition in described.tools {
+        for definition in &described.tools {
             count += 1;
             if count > TOOLS {
                 problems.push(format!("more than {TOOLS} tools: the rest is set aside"));
@@ -299,10 +376,10 @@ impl Loader {
                 }
                 Ok(spec) => {
                     let name = spec.name.to_string();
-                    self.tool(plugin, config, spec)
+                    self.tool(plugin, config, spec.clone())
                         .map_err(|problem| (name, problem))
                 }
-                Err(unreadable) => Err(unreadable),
+                Err(unreadable) => Err(unreadable.clone()),
             };
             match checked {
                 Ok(tool) => tools.push(Arc::new(tool)),

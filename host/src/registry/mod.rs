@@ -7,6 +7,7 @@ mod load;
 mod native;
 mod overlay;
 mod plugin;
+mod roster;
 mod serial;
 
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use arc_swap::ArcSwap;
 
 pub use catalog::{Catalog, Entry, Loaded};
 pub use discover::{Origin, Source, Standard, discover};
-pub use load::{Loader, LoaderParts};
+pub use load::{Fresh, LoadError, Loader, LoaderParts, ReadError};
 pub use native::{Layer, LayerError, NativeEntry};
 pub use overlay::{Overlay, Shelf};
 pub use plugin::{Plugin, PluginTool, Target};
+pub use roster::{Change, Roster, Wanted};
 pub use serial::SerialGuard;
 
 /// The current catalog, swapped as a whole: a reader sees the old or the new one.
@@ -34,6 +36,11 @@ impl Registry {
         Self {
             current: ArcSwap::from_pointee(catalog),
         }
+    }
+
+    /// From now on, this one.
+    pub fn swap(&self, catalog: Catalog) {
+        self.current.store(Arc::new(catalog));
     }
 
     /// The catalog as it is now.

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use globset::GlobMatcher;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -11,7 +10,7 @@ use crate::{
     arguments::{OutputSchema, Parameters},
     policy::{FsGrant, Limits, ParallelSafety},
     runtime::{Capability, Component, Sandbox},
-    tool::{Implementation, ToolSpec},
+    tool::{Implementation, NamePattern, ToolSpec},
 };
 
 /// One loaded version of one plugin.
@@ -31,7 +30,7 @@ pub struct Plugin {
     /// of its commands. Relative paths resolve in the first.
     pub folders: Vec<FsGrant>,
     /// The tools that it may call.
-    pub may_call: Arc<[GlobMatcher]>,
+    pub may_call: Arc<[NamePattern]>,
     /// Its own bound on calls at once.
     pub concurrency: Option<Arc<Semaphore>>,
     /// For its serial tools; shared by all its versions.

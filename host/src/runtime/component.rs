@@ -16,6 +16,8 @@ use crate::tool::{Digest, PluginName};
 /// Larger files are no plugins. A Python guest has some 20 MB.
 pub(crate) const MAX_BYTES: usize = 256 << 20;
 
+const EMPTY: &str = "the file is empty";
+
 /// A component that can be called.
 #[derive(Clone)]
 pub struct Component(Arc<Inner>);
@@ -81,6 +83,17 @@ pub enum ComponentError {
     Describe(String),
 }
 
+impl ComponentError {
+    /// So a file looks that is still being written, too.
+    pub(crate) fn may_be_unfinished(&self) -> bool {
+        match self {
+            Self::Invalid(_) | Self::NoPlugin => true,
+            Self::NotWasm { found } => *found == EMPTY,
+            _ => false,
+        }
+    }
+}
+
 impl Component {
     /// Compiles, or takes the code from the cache. Takes from a millisecond to seconds of
     /// all cores: call it off the call path.
@@ -99,8 +112,9 @@ impl Component {
         let code = match cache.get(digest, engine) {
             Some(code) => code,
             None => {
-                let code = engine
-                    .precompile_component(bytes)
+                let code = engines
+                    .compiling()
+                    .run(|| engine.precompile_component(bytes))
                     .map_err(|error| ComponentError::Invalid(brief(&error)))?;
                 cache.put(digest, engine, &code);
                 code
@@ -198,7 +212,7 @@ fn sniff(bytes: &[u8]) -> Result<(), ComponentError> {
     }
     let not = |found| Err(ComponentError::NotWasm { found });
     match bytes {
-        [] => not("the file is empty"),
+        [] => not(EMPTY),
         [0x7f, b'E', b'L', b'F', ..] => Err(ComponentError::NativeCode),
         [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => Err(ComponentError::CoreModule),
         [0, b'a', b's', b'm', _, _, 1, 0, ..] => Ok(()),

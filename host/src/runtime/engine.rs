@@ -8,7 +8,7 @@ use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker,
 };
 
-use super::{guard, imports, state::CallState, ticker::Ticker};
+use super::{compile::CompileThreads, guard, imports, state::CallState, ticker::Ticker};
 
 /// Memory of one pooled slot. Larger limits run on demand.
 const POOLED_MEMORY: usize = 64 << 20;
@@ -28,6 +28,7 @@ struct Inner {
     pooled: Option<(Engine, Linker<CallState>)>,
     on_demand: (Engine, Linker<CallState>),
     ticker: Ticker,
+    compiling: CompileThreads,
 }
 
 impl Engines {
@@ -57,6 +58,7 @@ impl Engines {
             pooled,
             on_demand,
             ticker: Ticker::start(clocked),
+            compiling: CompileThreads::default(),
         })))
     }
 
@@ -70,6 +72,10 @@ impl Engines {
 
     pub(super) fn ticker(&self) -> &Ticker {
         &self.0.ticker
+    }
+
+    pub(super) fn compiling(&self) -> &CompileThreads {
+        &self.0.compiling
     }
 
     /// Live instances in the pool.

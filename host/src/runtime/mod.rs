@@ -4,6 +4,7 @@
 mod abi;
 mod beneath;
 mod code_cache;
+mod compile;
 mod component;
 mod engine;
 mod guard;

@@ -9,10 +9,11 @@ mod lane;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use globset::GlobMatcher;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{Block, Extra, Failure, FailureKind, PluginName, Principal, ToolName};
+use crate::tool::{
+    Block, Extra, Failure, FailureKind, NamePattern, PluginName, Principal, ToolName,
+};
 
 pub use deadline::{Deadline, Pause};
 pub use lane::{Lane, RootGate, Step};
@@ -56,7 +57,7 @@ pub struct Link {
     /// Whether that tool holds its plugin's serial lock.
     pub serial: bool,
     /// The tools that this plugin may call: everything below is bound by them.
-    pub may_call: Arc<[GlobMatcher]>,
+    pub may_call: Arc<[NamePattern]>,
 }
 
 impl StageContext {

@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
+
+use super::NamePattern;
 
 /// What kind of caller a principal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -36,7 +37,7 @@ pub struct Principal {
     id: Arc<str>,
     kind: Kind,
     origin: Arc<str>,
-    within: Vec<Arc<[GlobMatcher]>>,
+    within: Vec<Arc<[NamePattern]>>,
 }
 
 impl Principal {
@@ -55,7 +56,7 @@ impl Principal {
     /// The same rights under another id, but for these tools only. Never wider: what
     /// narrowed this principal before still binds.
     #[must_use]
-    pub fn narrowed(&self, id: &str, kind: Kind, tools: &[GlobMatcher]) -> Self {
+    pub fn narrowed(&self, id: &str, kind: Kind, tools: &[NamePattern]) -> Self {
         let mut within = self.within.clone();
         within.push(tools.into());
         Self {
@@ -89,7 +90,7 @@ impl Principal {
     pub fn covers(&self, tool: &str) -> bool {
         self.within
             .iter()
-            .all(|globs| globs.iter().any(|glob| glob.is_match(tool)))
+            .all(|globs| globs.iter().any(|glob| glob.matches(tool)))
     }
 }
 
@@ -139,10 +140,10 @@ impl Extra {
 mod tests {
     use super::*;
 
-    fn globs(patterns: &[&str]) -> Vec<GlobMatcher> {
+    fn globs(patterns: &[&str]) -> Vec<NamePattern> {
         patterns
             .iter()
-            .map(|p| globset::Glob::new(p).unwrap().compile_matcher())
+            .map(|p| NamePattern::new(p).unwrap())
             .collect()
     }
 

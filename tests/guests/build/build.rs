@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     let guests = Guests {
         packages: &["toolgate-test-guests"],
         examples: true,
-        names: &["probe", "relay", "keeper", "hostile", "hello"],
+        names: &["probe", "relay", "keeper", "hostile", "hello", "living"],
     };
     match guests.build().map_err(Into::into).and_then(|()| by_hand()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,7 +17,7 @@ use super::{
     output::{TableCell, Tone, cell},
     problem::Problem,
 };
-use crate::policy::name_glob;
+use crate::policy::name_pattern;
 
 /// A line holds one call's arguments at most, and those are at most 16 MiB.
 const LONGEST: u64 = 32 << 20;
@@ -41,7 +41,7 @@ pub(super) struct Audit {
 }
 
 pub(super) fn perform(cx: &Context<'_>, args: &Audit) -> Result<Exit, Problem> {
-    let glob = args.tool.as_deref().map(name_glob).transpose();
+    let glob = args.tool.as_deref().map(name_pattern).transpose();
     let glob =
         glob.map_err(|error| Problem::usage(format!("--tool: {error}")).hint(error.hint()))?;
     let config = cx.config()?;
@@ -51,7 +51,7 @@ pub(super) fn perform(cx: &Context<'_>, args: &Audit) -> Result<Exit, Problem> {
         by.is_none_or(|id| text("principal") == Some(id) || text("origin") == Some(id))
             && glob
                 .as_ref()
-                .is_none_or(|glob| text("tool").is_some_and(|tool| glob.is_match(tool)))
+                .is_none_or(|glob| text("tool").is_some_and(|tool| glob.matches(tool)))
             && (!args.failed || text("outcome") != Some("ok"))
     };
     let mut kept: VecDeque<Value> = VecDeque::new();

@@ -2,7 +2,6 @@
 //! anything. The file's code runs only as far as `describe`, in a closed sandbox.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     io::Read as _,
     path::{Path, PathBuf},
@@ -16,7 +15,7 @@ use super::{context::Context, exit::Exit, output::Tone, problem::Problem, result
 use crate::{
     config::Config,
     process::{Launcher, Shim},
-    registry::{Loader, LoaderParts, Origin, PluginTool, Source},
+    registry::{Loader, LoaderParts, PluginTool},
     runtime::{CodeCache, Component, ComponentError, Described, EngineSettings, Engines, WORLD},
     tool::{Digest, PluginName},
 };
@@ -55,10 +54,10 @@ pub(super) async fn perform(cx: &Context<'_>, args: &Check) -> Result<Exit, Prob
     })?;
     // The code is kept, so that it is compiled once: here, below, and by a host later.
     let cache = CodeCache::at(cx.environment().dirs.cache.join("code"));
-    match describe(&engines, &cache, bytes).await? {
+    match describe(&engines, &cache, bytes.clone()).await? {
         Err(problem) => report.problems.push(problem.to_string()),
         Ok(described) => {
-            load(cx, &mut report, &described, engines, cache).await;
+            load(cx, &mut report, &described, bytes, engines, cache).await;
             report.described = Some(described);
         }
     }
@@ -112,6 +111,7 @@ async fn load(
     cx: &Context<'_>,
     report: &mut Report,
     described: &Described,
+    bytes: Vec<u8>,
     engines: Engines,
     cache: CodeCache,
 ) {
@@ -139,24 +139,21 @@ async fn load(
         inline_io: true,
         max_timeout: config.host.max_timeout,
         standard: Vec::new(),
-        plugins: BTreeMap::new(),
-        // A plugin without a section: no grants.
-        unconfigured: config.plugin(""),
     });
-    let origin = Origin::Configured(report.file.clone());
-    let loaded = loader.load(Source { name, origin }, 1).await;
-    match loaded.outcome {
-        Ok((_, tools)) => report.tools = tools,
-        Err(problem) => report.problems.push(problem),
+    // A plugin without a section: no grants.
+    let config = config.plugin("");
+    match loader.load(&name, bytes.into(), &config, 1).await {
+        Ok(fresh) => {
+            report.tools = fresh.tools;
+            // That it is granted nothing here is no fault of the file.
+            let ungranted = |problem: &String| problem.ends_with("does not give");
+            let problems = fresh.problems.into_iter();
+            report
+                .problems
+                .extend(problems.filter(|problem| !ungranted(problem)));
+        }
+        Err(error) => report.problems.push(error.problem),
     }
-    // That it is granted nothing here is no fault of the file.
-    let ungranted = |problem: &String| problem.ends_with("does not give");
-    report.problems.extend(
-        loaded
-            .problems
-            .into_iter()
-            .filter(|problem| !ungranted(problem)),
-    );
 }
 
 impl Report {

@@ -89,7 +89,7 @@ impl<'a> Context<'a> {
     pub(super) async fn working_host(&self, config: Config) -> Result<Host, Problem> {
         let host = self.host(config).await?;
         for problem in host.problems() {
-            self.out.warning(problem);
+            self.out.warning(&problem);
         }
         for (name, entry) in host
             .catalog()
@@ -105,12 +105,10 @@ impl<'a> Context<'a> {
 
     /// On whose behalf.
     pub(super) fn principal(&self, host: &Host, who: &Who) -> Result<Principal, Problem> {
-        let id = who
-            .principal
-            .as_deref()
-            .unwrap_or(&host.config().host.acts_as.cli);
+        let config = host.config();
+        let id = who.principal.as_deref().unwrap_or(&config.host.acts_as.cli);
         host.principal(id).ok_or_else(|| {
-            let policy = &host.config().policy;
+            let policy = &config.policy;
             let known: Vec<&str> = policy.iter().map(|(id, _)| id).collect();
             Problem::usage(format!("the configuration has no principal `{id}`"))
                 .hint(format!("it has: {}", known.join(", ")))

@@ -36,7 +36,7 @@ pub(super) async fn perform(cx: &Context<'_>, args: &Plugins) -> Result<Exit, Pr
     let host = cx.host(cx.config()?).await?;
     let catalog = host.catalog();
     for problem in host.problems() {
-        cx.out.warning(problem);
+        cx.out.warning(&problem);
     }
     match &args.plugin {
         None => list(cx, &catalog)?,

@@ -14,7 +14,7 @@ pub(super) const TOOL_EXPORT: &str = "toolgate:tool/tool@";
 pub(super) const OFFERED: [&str; 1] = ["0.1.0"];
 
 /// What a plugin says about itself, before any of it is believed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Described {
     /// Its own name; has to equal the file's stem.
     pub name: String,

@@ -1,60 +1,33 @@
-//! Builds the floors and plugs the ports: what embedders hold. No global state, so two
-//! hosts in one process do not know each other.
+//! Puts a host together: floor by floor, from the engine to the dispatcher.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 
+use arc_swap::ArcSwap;
+
+use super::{Host, HostError, Inner, Notes, wanted};
 use crate::{
-    config::{AuditArguments, Config, FileIo, OnAuditError},
+    config::{AuditArguments, Config, FileIo, OnAuditError, Request},
     dispatch::{
-        Audit, AuditError, AuditSettings, Bounds, Dispatcher, DispatcherParts, EventBus, OnError,
-        Scope,
+        Audit, AuditSettings, Bounds, Circuits, Dispatcher, DispatcherParts, Event, EventBus,
+        Health, OnError,
     },
-    outputs::{self, MemoryOutputs, NoConsole},
+    outputs::{self, NoConsole},
     ports::{Approver, Console, NativeTool},
     process::{Launcher, Shim},
-    registry::{
-        Catalog, Layer, LayerError, Loader, LoaderParts, PluginTool, Registry, Shelf, Standard,
-        discover,
-    },
+    registry::{Catalog, Change, Layer, Loader, LoaderParts, Registry, Roster, Shelf, Standard},
     runtime::{CodeCache, EngineSettings, Engines},
-    tool::{Batch, Principal, ToolResult},
 };
 
 /// Pooled instances beyond this run on demand: each reserves address space.
 const SLOTS: usize = 512;
 
-/// A host with its plugins loaded. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Host(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    config: Config,
-    engines: Engines,
-    registry: Arc<Registry>,
-    dispatcher: Dispatcher,
-    memory_outputs: MemoryOutputs,
-    problems: Vec<String>,
-}
-
-/// Why a host cannot start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HostError {
-    /// This machine cannot run the engine.
-    #[error("the WebAssembly engine cannot start: {0}")]
-    Engine(String),
-    /// The audit log cannot be written, and calls shall not run without it.
-    #[error("the audit log cannot be written: {0}")]
-    Audit(#[from] AuditError),
-    /// A native tool cannot be offered.
-    #[error(transparent)]
-    Native(#[from] LayerError),
-}
-
 /// Makes a [`Host`].
 pub struct HostBuilder {
     config: Config,
+    request: Option<Request>,
     approver: Option<Arc<dyn Approver>>,
     console: Arc<dyn Console>,
     native: Vec<Arc<dyn NativeTool>>,
@@ -64,6 +37,7 @@ pub struct HostBuilder {
     code_cache: Option<PathBuf>,
     audit: bool,
     slots: usize,
+    circuits: Circuits,
 }
 
 impl HostBuilder {
@@ -74,6 +48,7 @@ impl HostBuilder {
             code_cache: Some(config.host.cache_dir.join("code")),
             slots: config.host.max_concurrent_calls.min(SLOTS),
             config,
+            request: None,
             approver: None,
             console: Arc::new(NoConsole),
             native: Vec::new(),
@@ -90,7 +65,16 @@ impl HostBuilder {
                 },
             ],
             audit: true,
+            circuits: Circuits::default(),
         }
+    }
+
+    /// Where the configuration was found, so that it can be read again when it changes.
+    /// Without this, [`Host::reload`] only looks at the plugins.
+    #[must_use]
+    pub fn reread(mut self, request: Request) -> Self {
+        self.request = Some(request);
+        self
     }
 
     /// Whom to ask where a rule says so. Without one, such calls are `unauthorized`.
@@ -152,6 +136,13 @@ impl HostBuilder {
         self
     }
 
+    /// When a plugin that keeps trapping is left alone, and for how long.
+    #[must_use]
+    pub fn circuits(mut self, circuits: Circuits) -> Self {
+        self.circuits = circuits;
+        self
+    }
+
     /// Loads all plugins and is ready. A plugin that does not load is a problem of that
     /// plugin: see [`Host::problems`] and the catalog.
     ///
@@ -168,12 +159,6 @@ impl HostBuilder {
         } else {
             Audit::none()
         };
-
-        let (sources, mut problems) = discover(
-            &self.standard,
-            &config.plugins,
-            config.host.plugin_dir.as_deref(),
-        );
         let (channels, memory_outputs) =
             outputs::channels(&config.outputs, &self.console, &self.host_env);
         let loader = Loader::new(LoaderParts {
@@ -187,20 +172,13 @@ impl HostBuilder {
             inline_io: config.host.file_io == FileIo::Inline,
             max_timeout: config.host.max_timeout,
             standard: self.standard,
-            unconfigured: config.plugin(""),
-            plugins: config.plugins.clone(),
         });
-        let mut loaded = Vec::with_capacity(sources.len());
-        for source in sources {
-            loaded.push(loader.load(source, 1).await);
-        }
-        let catalog = Catalog::new(loaded);
-        problems.extend(
-            catalog
-                .tools()
-                .flat_map(|tool| rules_that_never_match(&config, tool)),
-        );
-        let registry = Arc::new(Registry::new(catalog));
+        let registry = Arc::new(Registry::new(Catalog::default()));
+        let events = EventBus::default();
+        let health = Health::new(self.circuits, events.clone());
+        let told = told(events.clone(), health.clone());
+        let roster = Roster::new(loader, Arc::clone(&registry), told);
+        roster.refresh(Arc::new(wanted(&config)), false).await;
 
         let native: Vec<Arc<dyn Shelf>> = vec![Arc::new(Layer::new(
             self.native.into_iter().chain(channels),
@@ -217,15 +195,19 @@ impl HostBuilder {
                 ..Bounds::default()
             },
             audit,
-            events: EventBus::default(),
+            events,
+            health,
         });
         Ok(Host(Arc::new(Inner {
-            config,
+            config: ArcSwap::from_pointee(config),
+            request: self.request,
             engines,
             registry,
+            roster,
             dispatcher,
             memory_outputs,
-            problems,
+            notes: Mutex::new(Notes::default()),
+            rereading: tokio::sync::Mutex::default(),
         })))
     }
 }
@@ -238,66 +220,35 @@ impl std::fmt::Debug for HostBuilder {
     }
 }
 
-impl Host {
-    /// The configuration in force.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.0.config
+/// Changes of plugins as everybody sees them: in the log and as events.
+fn told(events: EventBus, health: Health) -> impl Fn(Change) + Send + Sync + 'static {
+    move |change| {
+        match &change {
+            Change::Loaded {
+                implementation: it,
+                took,
+            } => {
+                health.renewed(it);
+                tracing::info!(plugin = %it.plugin, version = %it.version, generation = it.generation,
+                    digest = %it.digest, took_ms = took.as_millis(), "plugin loaded");
+            }
+            Change::Configured { implementation: it } => {
+                tracing::info!(plugin = %it.plugin, generation = it.generation,
+                    "plugin has another configuration");
+            }
+            Change::Failed {
+                plugin,
+                problem,
+                serving,
+            } => {
+                tracing::warn!(%plugin, %problem, serving, "plugin cannot be loaded");
+            }
+            Change::Removed { implementation: it } => {
+                tracing::info!(plugin = %it.plugin, generation = it.generation, "plugin removed");
+            }
+        }
+        events.emit(|| Event::of_change(change));
     }
-
-    /// The principal of this name, if the configuration knows it.
-    #[must_use]
-    pub fn principal(&self, id: &str) -> Option<Principal> {
-        self.0.dispatcher.policy().principal(id)
-    }
-
-    /// Runs one batch: exactly one result a call, in ascending index.
-    pub async fn run(&self, scope: Scope, batch: Batch) -> Vec<ToolResult> {
-        self.0.dispatcher.run(scope, batch).await
-    }
-
-    /// What runs batches.
-    #[must_use]
-    pub fn dispatcher(&self) -> &Dispatcher {
-        &self.0.dispatcher
-    }
-
-    /// Which plugins and tools exist now.
-    #[must_use]
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.0.registry.snapshot()
-    }
-
-    /// What was found wrong while plugins were looked for. What is wrong with one plugin
-    /// is in its entry of the catalog.
-    #[must_use]
-    pub fn problems(&self) -> &[String] {
-        &self.0.problems
-    }
-
-    /// What output channels of kind `memory` keep.
-    #[must_use]
-    pub fn memory_outputs(&self) -> &MemoryOutputs {
-        &self.0.memory_outputs
-    }
-
-    /// Live pooled instances, for leak tests and metrics.
-    #[must_use]
-    pub fn live_instances(&self) -> usize {
-        self.0.engines.pooled_instances()
-    }
-}
-
-/// Rules that the tools' schemas make void: an operator would believe in them.
-fn rules_that_never_match(config: &Config, tool: &PluginTool) -> Vec<String> {
-    let (name, schema) = (tool.spec.name.as_str(), &tool.spec.parameters);
-    let mut problems = config.policy.check_against(name, schema);
-    problems.extend(
-        tool.parallel
-            .iter()
-            .flat_map(|safety| safety.check_against(name, schema)),
-    );
-    problems
 }
 
 fn audit_settings(config: &Config) -> AuditSettings {
