@@ -1,173 +1,17 @@
 //! The command line as its users meet it: the real program, folders of its own, nothing
 //! of the environment that runs the tests.
 
-use std::{
-    fs,
-    io::Write as _,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::world::PROGRAM;
-
-/// Grants a workspace and a shell, and has an agent who may little.
-const CONFIG: &str = r#"
-[plugins.files.grants]
-fs = [{ host = "workspace", mode = "rw" }]
-[plugins.cmd.grants.process]
-programs = ["sh"]
-cwd = ["workspace"]
-env = ["PATH"]
-[principals.assistant]
-kind = "agent"
-allow = ["files_*"]
-ask = ["files_delete"]
-deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
-"#;
-
-/// A user with a home, a project and a workspace in it.
-struct User {
-    _folder: tempfile::TempDir,
-    root: PathBuf,
-    project: PathBuf,
-    workspace: PathBuf,
-}
-
-struct Ended {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl User {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let project = root.join("project");
-        let workspace = project.join("workspace");
-        fs::create_dir_all(&workspace).unwrap();
-        fs::create_dir(root.join("home")).unwrap();
-        Self {
-            _folder: folder,
-            root,
-            project,
-            workspace,
-        }
-    }
-
-    /// With [`CONFIG`], trusted.
-    fn configured() -> Self {
-        let user = Self::new();
-        user.write("toolgate.toml", CONFIG);
-        user.run(&["trust", "--yes"]).expect(0);
-        user
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.project.join(name), text).unwrap();
-    }
-
-    fn program(&self) -> Command {
-        let home = self.root.join("home");
-        let mut program = Command::new(PROGRAM);
-        program
-            .env_clear()
-            .env("HOME", &home)
-            .env("XDG_CONFIG_HOME", home.join("config"))
-            .env("XDG_DATA_HOME", home.join("data"))
-            .env("XDG_CACHE_HOME", home.join("cache"))
-            // Compiled code is shared by all tests: a component takes seconds to compile.
-            .env("TOOLGATE_HOST_CACHE_DIR", env!("CARGO_TARGET_TMPDIR"))
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(&self.project)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        program
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ended {
-        Ended::of(self.program().args(arguments).output().unwrap())
-    }
-
-    fn run_with(&self, arguments: &[&str], stdin: &str) -> Ended {
-        let mut child = self
-            .program()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(stdin.as_bytes())
-            .unwrap();
-        Ended::of(child.wait_with_output().unwrap())
-    }
-
-    fn batch(&self, batch: &Value) -> Ended {
-        self.run_with(&["batch", "-", "--json"], &batch.to_string())
-    }
-}
-
-impl Ended {
-    fn of(output: std::process::Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    #[track_caller]
-    fn expect(self, code: i32) -> Self {
-        assert_eq!(
-            self.code,
-            Some(code),
-            "\nstdout: {}\nstderr: {}",
-            self.out,
-            self.err
-        );
-        self
-    }
-
-    /// On standard error; standard output has to be empty.
-    #[track_caller]
-    fn says(&self, lines: &[&str]) {
-        assert_eq!(self.out, "", "{}", self.err);
-        for line in lines {
-            assert!(self.err.contains(line), "{line:?} is not in:\n{}", self.err);
-        }
-    }
-
-    #[track_caller]
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
-    }
-}
+use crate::user::{CONFIG, Ended, User, until};
 
 fn outcomes(results: &Value) -> Vec<String> {
     let all = results.as_array().unwrap().iter();
     all.map(|result| result["failure"].as_str().unwrap_or("ok").to_owned())
         .collect()
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "{what}: not within a minute"
-        );
-        std::thread::yield_now();
-    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! or the environment.
 
 mod cli;
+mod control;
+mod view;
 
 use std::process::ExitCode;
 

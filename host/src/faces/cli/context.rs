@@ -64,6 +64,7 @@ impl<'a> Context<'a> {
     /// A host of this configuration.
     pub(super) async fn host(&self, config: Config) -> Result<Host, Problem> {
         let mut builder = HostBuilder::new(config)
+            .reread(self.request())
             .shim(Shim::CurrentExe)
             .console(Arc::new(StandardConsole::new(self.out.wants_json())))
             .host_env(self.environment.variables.clone());

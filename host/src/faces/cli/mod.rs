@@ -20,9 +20,11 @@ mod log;
 mod output;
 mod plugins;
 mod problem;
+mod reload;
 mod results;
 mod run;
 mod save;
+mod signals;
 mod terminal;
 mod tools;
 mod trust;
@@ -86,6 +88,8 @@ enum Command {
     Tools(tools::Tools),
     /// List the plugins, or show one
     Plugins(plugins::Plugins),
+    /// Tell the hosts that run to take over plugins and configuration as they are now
+    Reload(reload::Reload),
     /// Say what a host would say about a plugin file
     Check(check::Check),
     /// Read the audit log
@@ -146,6 +150,7 @@ async fn perform(command: Command, cx: &Context<'_>) -> Result<Exit, Problem> {
         Command::Batch(args) => batch::perform(cx, &args).await,
         Command::Tools(args) => tools::perform(cx, &args).await,
         Command::Plugins(args) => plugins::perform(cx, &args).await,
+        Command::Reload(args) => reload::perform(cx, &args).await,
         Command::Check(args) => check::perform(cx, &args).await,
         Command::Audit(args) => audit::perform(cx, &args),
         Command::Config => config::perform(cx),

@@ -1,7 +1,9 @@
-//! `toolgate plugins`: what was loaded from where, what it may touch, and what is wrong.
+//! `toolgate plugins`: what was loaded from where, what it may touch, and what is wrong;
+//! of the host that runs, if one does.
+
+mod follow;
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::{
     context::Context,
@@ -10,83 +12,79 @@ use super::{
     problem::Problem,
     tools::short,
 };
-use crate::{
-    policy::PluginGrants,
-    registry::{Catalog, Entry, Origin, Plugin},
-    runtime::Capability,
-    tool::PluginName,
+use crate::faces::{
+    control::{self, Answer, HostLink, Request},
+    view::{CircuitView, HealthView, PluginView, PluginsView},
 };
-
-const CAPABILITIES: [Capability; 6] = [
-    Capability::Fs,
-    Capability::Data,
-    Capability::Process,
-    Capability::Tools,
-    Capability::Env,
-    Capability::Http,
-];
 
 #[derive(Debug, Args)]
 pub(super) struct Plugins {
     /// Show this plugin in full
     plugin: Option<String>,
+    /// Go on showing what happens to the plugins
+    #[arg(long)]
+    watch: bool,
 }
 
 pub(super) async fn perform(cx: &Context<'_>, args: &Plugins) -> Result<Exit, Problem> {
-    let host = cx.host(cx.config()?).await?;
-    let catalog = host.catalog();
-    for problem in host.problems() {
-        cx.out.warning(&problem);
+    let config = cx.config()?;
+    // The latest, if there are several.
+    let running = control::running(&config.host.data_dir).await.pop();
+    if args.watch {
+        return follow::perform(cx, config, running, args.plugin.as_deref()).await;
     }
-    match &args.plugin {
-        None => list(cx, &catalog)?,
-        Some(wanted) => {
-            let found = catalog.plugins().find(|(name, _)| name.as_str() == wanted);
-            let Some((name, entry)) = found else {
-                return Err(Problem::failed(format!("there is no plugin `{wanted}`"))
-                    .hint("`toolgate plugins` lists them"));
-            };
-            one(
-                cx,
-                name,
-                entry,
-                &catalog,
-                &host.config().plugin(wanted).grants,
-            )?;
+    let view = match running {
+        Some(host) => {
+            cx.out.note(&format!(
+                "of the host that runs as process {}",
+                host.process
+            ));
+            ask(&host).await?
         }
+        None => PluginsView::of(&cx.host(config).await?),
+    };
+    match &args.plugin {
+        None => list(cx, &view)?,
+        Some(wanted) => one(cx, &view, wanted)?,
     }
     Ok(Exit::Ok)
 }
 
-fn list(cx: &Context<'_>, catalog: &Catalog) -> Result<(), Problem> {
-    if cx.out.wants_json() {
-        let all: Vec<Value> = catalog
-            .plugins()
-            .map(|(name, entry)| json(name, entry))
-            .collect();
-        return cx.out.json(&all);
+async fn ask(host: &HostLink) -> Result<PluginsView, Problem> {
+    let process = host.process;
+    let failed = |error: String| Problem::failed(format!("host {process}: {error}"));
+    match host.ask(Request::Plugins).await {
+        Ok(Answer::Plugins(view)) => Ok(view),
+        Ok(Answer::Refused(why)) => Err(failed(why)),
+        Ok(Answer::Reloaded(_)) => Err(failed("gave another answer".into())),
+        Err(error) => Err(failed(error.to_string())),
     }
-    let rows: Vec<_> = catalog
-        .plugins()
-        .map(|(name, entry)| {
-            let plugin = entry.plugin.as_deref();
-            let (state, tone) = match (plugin, entry.problems.len()) {
-                (None, _) => ("failed".to_owned(), Tone::Bad),
-                (Some(_), 0) => ("ok".to_owned(), Tone::Good),
-                (Some(_), 1) => ("1 remark".to_owned(), Tone::Warning),
-                (Some(_), count) => (format!("{count} remarks"), Tone::Warning),
-            };
-            let from = plugin.map(|plugin| &plugin.implementation);
+}
+
+pub(super) fn list(cx: &Context<'_>, view: &PluginsView) -> Result<(), Problem> {
+    for problem in &view.problems {
+        cx.out.warning(problem);
+    }
+    if cx.out.wants_json() {
+        return cx.out.json(&view.plugins);
+    }
+    let rows: Vec<_> = view
+        .plugins
+        .iter()
+        .map(|plugin| {
+            let (state, tone) = state(plugin);
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let generation = plugin.generation.map(|number| number.to_string());
+            let digest = plugin.digest.as_deref().unwrap_or_default();
             vec![
-                cell(name.as_str()).tone(Tone::Strong),
-                cell(from.map_or("", |from| &from.version)),
-                cell(&from.map_or_else(String::new, |from| from.generation.to_string())),
-                cell(&from.map_or_else(String::new, |from| short(&from.digest.hex())))
-                    .tone(Tone::Faint),
+                cell(&plugin.name).tone(Tone::Strong),
+                cell(&text(&plugin.version)),
+                cell(&text(&generation)),
+                cell(&short(digest.trim_start_matches("sha256:"))).tone(Tone::Faint),
                 cell(&state).tone(tone),
-                cell(&entry.tools.len().to_string()),
-                cell(&plugin.map_or_else(String::new, |plugin| capabilities(plugin).join(" "))),
-                cell(&entry.origin.to_string()),
+                cell(&plugin.tools.len().to_string()),
+                cell(&plugin.capabilities()),
+                cell(plugin.origin()),
             ]
         })
         .collect();
@@ -103,117 +101,89 @@ fn list(cx: &Context<'_>, catalog: &Catalog) -> Result<(), Problem> {
         ],
         &rows,
     )?;
-    for (name, entry) in catalog.plugins() {
-        for problem in &entry.problems {
-            cx.out.note(&format!("{name}: {problem}"));
+    for plugin in &view.plugins {
+        for problem in &plugin.problems {
+            cx.out.note(&format!("{}: {problem}", plugin.name));
+        }
+        for health in &plugin.health {
+            cx.out
+                .note(&format!("{}: {}", plugin.name, in_words(health)));
         }
     }
     Ok(())
 }
 
-fn one(
-    cx: &Context<'_>,
-    name: &PluginName,
-    entry: &Entry,
-    catalog: &Catalog,
-    grants: &PluginGrants,
-) -> Result<(), Problem> {
+fn state(plugin: &PluginView) -> (String, Tone) {
+    let open = plugin
+        .health
+        .iter()
+        .filter(|health| health.circuit == CircuitView::Open)
+        .count();
+    if !plugin.loaded {
+        ("failed".to_owned(), Tone::Bad)
+    } else if open > 0 {
+        ("circuit open".to_owned(), Tone::Bad)
+    } else {
+        match plugin.problems.len() + plugin.health.len() {
+            0 => ("ok".to_owned(), Tone::Good),
+            1 => ("1 remark".to_owned(), Tone::Warning),
+            count => (format!("{count} remarks"), Tone::Warning),
+        }
+    }
+}
+
+fn in_words(health: &HealthView) -> String {
+    let HealthView {
+        principal,
+        last_trap,
+        last_trap_at,
+        ..
+    } = health;
+    let trap = format!("last trap at {last_trap_at}: {last_trap}");
+    match health.next_try_seconds {
+        Some(wait) => {
+            format!("calls of {principal} are refused; the next is tried in {wait:.0} s ({trap})")
+        }
+        None => format!("trapped for {principal} ({trap})"),
+    }
+}
+
+fn one(cx: &Context<'_>, view: &PluginsView, wanted: &str) -> Result<(), Problem> {
+    let found = view.plugins.iter().find(|plugin| plugin.name == wanted);
+    let Some(plugin) = found else {
+        return Err(Problem::failed(format!("there is no plugin `{wanted}`"))
+            .hint("`toolgate plugins` lists them"));
+    };
     if cx.out.wants_json() {
-        return cx.out.json(&json(name, entry));
+        return cx.out.json(plugin);
     }
     let out = cx.out;
-    out.toned(Tone::Strong, name.as_str())?;
-    if let Some(plugin) = &entry.plugin {
-        out.line(&format!("  {}", plugin.description.replace('\n', "\n  ")))?;
-        let from = &plugin.implementation;
-        out.line(&format!(
-            "version       {}, generation {}",
-            from.version, from.generation
-        ))?;
-        out.line(&format!("digest        {}", from.digest))?;
-        out.line(&format!("capabilities  {}", capabilities(plugin).join(" ")))?;
-        for grant in &grants.fs {
-            let mode = if grant.writable {
-                "reads and writes"
-            } else {
-                "reads"
-            };
-            out.line(&format!("granted       {mode} {}", grant.host.display()))?;
-        }
-        if let Some(process) = &grants.process {
-            let shell = if process.shell {
-                ", and any text in a shell"
-            } else {
-                ""
-            };
-            out.line(&format!(
-                "granted       runs {}{shell}",
-                process.programs.join(", ")
-            ))?;
-        }
+    out.toned(Tone::Strong, &plugin.name)?;
+    if let Some(description) = &plugin.description {
+        out.line(&format!("  {}", description.replace('\n', "\n  ")))?;
     }
-    out.line(&format!("source        {}", entry.origin))?;
-    for tool in catalog
-        .tools()
-        .filter(|tool| &tool.plugin.implementation.plugin == name)
-    {
-        out.line(&format!("tool          {}", tool.spec.name))?;
+    if let (Some(version), Some(generation)) = (&plugin.version, plugin.generation) {
+        out.line(&format!("version       {version}, generation {generation}"))?;
     }
-    for problem in &entry.problems {
+    if let Some(digest) = &plugin.digest {
+        out.line(&format!("digest        {digest}"))?;
+        out.line(&format!("capabilities  {}", plugin.capabilities()))?;
+    }
+    for grant in &plugin.grants {
+        out.line(&format!("granted       {grant}"))?;
+    }
+    out.line(&format!("source        {}", plugin.origin()))?;
+    for tool in &plugin.tools {
+        out.line(&format!("tool          {tool}"))?;
+    }
+    for problem in &plugin.problems {
         out.toned(Tone::Warning, &format!("problem       {problem}"))?;
     }
+    for health in &plugin.health {
+        out.toned(
+            Tone::Warning,
+            &format!("health        {}", in_words(health)),
+        )?;
+    }
     Ok(())
-}
-
-/// What it asks for; a `-` marks what is not granted.
-fn capabilities(plugin: &Plugin) -> Vec<String> {
-    let asked = CAPABILITIES
-        .into_iter()
-        .filter(|capability| plugin.sandbox.requests(*capability));
-    asked
-        .map(|capability| {
-            let sign = if plugin.shortfall.contains(&capability) {
-                "-"
-            } else {
-                ""
-            };
-            format!("{sign}{}", capability.as_str())
-        })
-        .collect()
-}
-
-fn json(name: &PluginName, entry: &Entry) -> Value {
-    let plugin = entry.plugin.as_deref();
-    let from = plugin.map(|plugin| &plugin.implementation);
-    let words = |wanted: &dyn Fn(&Plugin, Capability) -> bool| -> Vec<&'static str> {
-        let Some(plugin) = plugin else {
-            return Vec::new();
-        };
-        let all = CAPABILITIES
-            .into_iter()
-            .filter(|capability| wanted(plugin, *capability));
-        all.map(Capability::as_str).collect()
-    };
-    let (kind, path) = match &entry.origin {
-        Origin::Embedded => ("embedded", None),
-        Origin::Configured(path) => ("configured", Some(path)),
-        Origin::Folder(path) => ("folder", Some(path)),
-    };
-    json!({
-        "name": name,
-        "loaded": plugin.is_some(),
-        "source": kind,
-        "path": path.map(|path| path.display().to_string()),
-        "version": from.map(|from| &from.version),
-        "digest": from.map(|from| from.digest),
-        "generation": from.map(|from| from.generation),
-        "description": plugin.map(|plugin| &plugin.description),
-        "requested": words(&|plugin, capability| plugin.sandbox.requests(capability)),
-        "granted": words(&|plugin, capability| {
-            plugin.sandbox.requests(capability) && !plugin.shortfall.contains(&capability)
-        }),
-        "short": words(&|plugin, capability| plugin.shortfall.contains(&capability)),
-        "tools": entry.tools,
-        "problems": entry.problems,
-    })
 }
