@@ -2,6 +2,7 @@
 //! one module an area.
 #![cfg(test)]
 
+mod abi;
 mod arguments;
 mod attacks;
 mod audit;
@@ -25,6 +26,7 @@ mod outcomes;
 mod outputs;
 mod reconfigure;
 mod reload;
+mod storms;
 mod user;
 mod walls;
 mod world;

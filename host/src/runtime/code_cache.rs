@@ -3,11 +3,13 @@
 //! folder never holds any. Safe to delete at any time.
 
 use std::{
+    ffi::OsStr,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use sha2::{Digest as _, Sha256};
@@ -18,6 +20,15 @@ use crate::tool::Digest;
 /// Counts changes of what is beside the engine's own hash: layout of the file.
 const FORMAT: u32 = 1;
 const DIGEST: usize = 32;
+
+/// All kept code together. Beyond, what was used least lately goes.
+const MOST: u64 = 1 << 30;
+
+/// That a file was used is noted no more often than this.
+const NOTED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A writer that takes longer was killed.
+const WRITING: Duration = Duration::from_secs(60 * 60);
 
 /// A folder of compiled code, or none.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +56,7 @@ impl CodeCache {
             let _ = fs::remove_file(&file);
             return None;
         }
+        note_use(&file);
         Some(code.to_vec())
     }
 
@@ -56,6 +68,9 @@ impl CodeCache {
         if let Err(error) = write(folder, &file, code) {
             tracing::warn!(%error, file = %file.display(), "cannot keep compiled code");
         }
+        if let Err(error) = prune(folder, MOST) {
+            tracing::warn!(%error, folder = %folder.display(), "cannot tidy compiled code");
+        }
     }
 
     fn file(&self, component: Digest, engine: &Engine) -> Option<PathBuf> {
@@ -65,6 +80,52 @@ impl CodeCache {
         let name = format!("{}-{:016x}.cwasm", component.hex(), hasher.finish());
         Some(self.folder.as_ref()?.join(name))
     }
+}
+
+/// Best effort: a file that looks unused longer than it is goes a little earlier.
+fn note_use(path: &Path) {
+    let now = SystemTime::now();
+    let old = |modified| now.duration_since(modified).is_ok_and(|age| age > NOTED);
+    if fs::metadata(path)
+        .and_then(|meta| meta.modified())
+        .is_ok_and(old)
+        && let Ok(file) = fs::File::options().append(true).open(path)
+    {
+        let _ = file.set_modified(now);
+    }
+}
+
+/// Keeps `most` bytes, and nothing that a killed writer left.
+fn prune(folder: &Path, most: u64) -> io::Result<()> {
+    let now = SystemTime::now();
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        // Another host may be tidying, too.
+        let Ok(meta) = fs::metadata(&path) else {
+            continue;
+        };
+        let modified = meta.modified()?;
+        match path.extension().and_then(OsStr::to_str) {
+            Some("cwasm") => kept.push((modified, meta.len(), path)),
+            Some("tmp") if now.duration_since(modified).is_ok_and(|age| age > WRITING) => {
+                let _ = fs::remove_file(path);
+            }
+            _ => {}
+        }
+    }
+    kept.sort();
+    let mut size: u64 = kept.iter().map(|(_, size, _)| size).sum();
+    // The latest stays, however large.
+    kept.pop();
+    for (_, bytes, path) in kept {
+        if size <= most {
+            break;
+        }
+        let _ = fs::remove_file(path);
+        size -= bytes;
+    }
+    Ok(())
 }
 
 /// Under a name of its own, then renamed: a reader sees the whole file or none.
@@ -116,6 +177,37 @@ mod tests {
         fs::write(&file, bytes).unwrap();
         assert_eq!(cache.get(component, &engine), None);
         assert!(!file.exists());
+    }
+
+    #[test]
+    fn what_was_used_least_lately_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, age: u64| {
+            let path = folder.path().join(name);
+            fs::write(&path, [0; 100]).unwrap();
+            let file = fs::File::options().append(true).open(&path).unwrap();
+            let then = SystemTime::now() - Duration::from_secs(age);
+            file.set_modified(then).unwrap();
+        };
+        put("old.cwasm", 3_000_000);
+        put("used.cwasm", 4_000_000);
+        put("new.cwasm", 10);
+        put(".left.tmp", 10_000);
+        put(".now.tmp", 0);
+        put("foreign", 9_000_000);
+        note_use(&folder.path().join("used.cwasm"));
+        prune(folder.path(), 250).unwrap();
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".now.tmp", "foreign", "new.cwasm", "used.cwasm"]);
+        prune(folder.path(), 0).unwrap();
+        assert!(
+            folder.path().join("used.cwasm").exists(),
+            "the latest stays"
+        );
     }
 
     #[test]

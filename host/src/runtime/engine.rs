@@ -13,6 +13,11 @@ use super::{compile::CompileThreads, guard, imports, state::CallState, ticker::T
 /// Memory of one pooled slot. Larger limits run on demand.
 const POOLED_MEMORY: usize = 64 << 20;
 
+/// Slots that stay as the last call of their component left them. With more plugins times
+/// calls at once than this, making an instance takes twice as long; with more of them the
+/// host grows with every version of a plugin, until each slot has been used once.
+const WARM: u32 = 128;
+
 /// How the engines are made.
 #[derive(Debug, Clone)]
 pub struct EngineSettings {
@@ -124,7 +129,7 @@ fn pooled(settings: &EngineSettings) -> wasmtime::Result<Engine> {
         // no page fault, no lock on the address space, and it scales with cores.
         .linear_memory_keep_resident(2 << 20)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots(slots);
+        .max_unused_warm_slots(slots.min(WARM));
     let mut config = base();
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     Engine::new(&config)
