@@ -23,7 +23,7 @@ pub(crate) fn code_cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("code")
 }
 
-pub(crate) use toolgate_test_guest_bytes::{HOSTILE, LIVING, PROBE};
+pub(crate) use toolgate_test_guest_bytes::{HOSTILE, PROBE, living};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate-under-test");
 
@@ -191,19 +191,6 @@ fn test_plugins() -> [(&'static str, &'static [u8]); 6] {
         ("memories", test::MEMORIES),
         ("hello", test::HELLO),
     ]
-}
-
-/// A version of the plugin `living`; `way` is how it describes itself: `-` as it should.
-pub(crate) fn living(version: u64, way: char) -> Vec<u8> {
-    let mut bytes = LIVING.to_vec();
-    let mark = b"@living:00000000:-@";
-    let at = bytes
-        .windows(mark.len())
-        .position(|window| window == mark)
-        .expect("the component holds its mark");
-    let new = format!("@living:{version:08}:{way}@");
-    bytes[at..at + mark.len()].copy_from_slice(new.as_bytes());
-    bytes
 }
 
 impl World {

@@ -7,11 +7,13 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 #[cfg(target_os = "linux")]
 use rustix::{fs::FallocateFlags, io::Errno};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Branch,
@@ -29,6 +31,10 @@ const REDACTED: &str = "[redacted]";
 /// Reserved on the disk when the log is opened.
 #[cfg(target_os = "linux")]
 const ROOM: u64 = 64 << 10;
+
+/// For so long nobody looks whether another host has rotated the file: a look costs as much
+/// as a line. What is written meanwhile is in the rotated one.
+const UNSEEN: Duration = Duration::from_millis(20);
 
 /// Where and how to write.
 #[derive(Debug, Clone)]
@@ -76,9 +82,28 @@ struct Log {
 
 #[derive(Debug)]
 struct State {
-    file: Option<File>,
+    open: Option<Open>,
     /// The last write failed.
     failed: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    /// When it was looked at.
+    seen: Instant,
+    /// Then, and what this host has written since.
+    size: u64,
+}
+
+impl Open {
+    fn new(file: File) -> io::Result<Self> {
+        Ok(Self {
+            size: file.metadata()?.len(),
+            seen: Instant::now(),
+            file,
+        })
+    }
 }
 
 pub(super) struct Record<'a> {
@@ -105,14 +130,14 @@ impl Audit {
         let log = Log {
             host: format!("h{}", std::process::id()),
             state: Mutex::new(State {
-                file: None,
+                open: None,
                 failed: false,
             }),
             settings,
         };
-        let opened = log.reopen();
+        let opened = log.reopen().and_then(Open::new);
         match opened {
-            Ok(file) => log.state().file = Some(file),
+            Ok(open) => log.state().open = Some(open),
             Err(error) if log.settings.on_error == OnError::Refuse => {
                 return Err(AuditError {
                     path: log.settings.path,
@@ -141,7 +166,7 @@ impl Audit {
             let mut file = log.reopen()?;
             file.write_all(b"\n")?;
             *state = State {
-                file: Some(file),
+                open: Some(Open::new(file)?),
                 failed: false,
             };
         }
@@ -152,17 +177,16 @@ impl Audit {
         let Some(log) = &self.0 else {
             return;
         };
-        let mut line = log.line(&record()).to_string();
-        line.push('\n');
+        let line = log.line(&record());
         let mut state = log.state();
-        match log.write(&mut state, line.as_bytes()) {
+        match line.and_then(|line| log.write(&mut state, &line)) {
             Ok(()) => state.failed = false,
             Err(error) => {
                 if !state.failed {
                     tracing::error!(path = %log.settings.path.display(), %error, "the audit log cannot be written");
                 }
                 *state = State {
-                    file: None,
+                    open: None,
                     failed: true,
                 };
             }
@@ -199,27 +223,29 @@ impl Log {
 
     /// One write of one whole line, so that lines of several hosts never mix.
     fn write(&self, state: &mut State, line: &[u8]) -> io::Result<()> {
-        let file = match state.file.take() {
-            Some(file) if is_current(&file, &self.settings.path)? => file,
-            _ => self.reopen()?,
+        let mut open = match state.open.take() {
+            Some(open) if open.seen.elapsed() < UNSEEN && open.size < self.settings.rotate_at => {
+                open
+            }
+            Some(open) if is_current(&open.file, &self.settings.path)? => Open::new(open.file)?,
+            _ => Open::new(self.reopen()?)?,
         };
-        let mut file = if file.metadata()?.len() >= self.settings.rotate_at {
-            drop(file);
+        if open.size >= self.settings.rotate_at {
+            drop(open);
             self.rotate()?;
-            self.reopen()?
-        } else {
-            file
-        };
-        let written = file.write(line)?;
+            open = Open::new(self.reopen()?)?;
+        }
+        let written = open.file.write(line)?;
         if written != line.len() {
             // The torn line stays; the next one begins on a line of its own.
-            let _ = file.write_all(b"\n");
+            let _ = open.file.write_all(b"\n");
             return Err(io::Error::new(
                 io::ErrorKind::StorageFull,
                 "the disk took only a part of the line",
             ));
         }
-        state.file = Some(file);
+        open.size += u64::try_from(written).unwrap_or(u64::MAX);
+        state.open = Some(open);
         Ok(())
     }
 
@@ -252,57 +278,95 @@ impl Log {
         fs::rename(path, old(1))
     }
 
-    fn line(&self, record: &Record<'_>) -> Value {
+    fn line(&self, record: &Record<'_>) -> io::Result<Vec<u8>> {
         let Record {
             branch,
             result,
             decision,
             ..
         } = record;
-        let principal = &branch.scope.principal;
-        let chain: Vec<String> = branch
-            .chain()
-            .iter()
-            .map(|link| format!("{}/{}", link.plugin, link.tool))
-            .collect();
-        let implementation = result.implementation.as_ref();
         let canonical = record.arguments.map(canonical);
-        let raw = match record.raw {
-            RawArguments::Absent => 0,
-            RawArguments::Text(text) => text.len(),
-            RawArguments::Value(_) => canonical.as_ref().map_or(0, String::len),
-        };
-        let failure = result.outcome.as_ref().err();
         let shown = match (&self.settings.redacted, record.arguments) {
-            (Some(pointers), Some(arguments)) => redacted(arguments.clone(), pointers),
-            _ => Value::Null,
+            (Some(pointers), Some(arguments)) => Some(redacted(arguments.clone(), pointers)),
+            _ => None,
         };
-        json!({
-            "v": 1,
-            "time": now(),
-            "host": self.host,
-            "batch": &*branch.batch_id,
-            "id": result.id,
-            "index": result.index,
-            "principal": principal.id(),
-            "origin": principal.origin(),
-            "chain": chain,
-            "tool": result.name.chars().take(200).collect::<String>(),
-            "digest": implementation.map(|of| of.digest),
-            "generation": implementation.map(|of| of.generation),
-            "decision": decision.word,
-            "rule": decision.rule,
-            "approval": decision.approval,
-            "arguments_sha256": canonical.map(|text| Digest::of(text.as_bytes()).hex()),
-            "arguments": shown,
-            "outcome": failure.map_or("ok", |failure| failure.kind.as_str()),
-            "reason": failure.map(|failure| &failure.error.reason),
-            "bytes_in": raw,
-            "bytes_out": result.text.len(),
-            "queue_ms": milliseconds(result.queue),
-            "elapsed_ms": milliseconds(result.elapsed),
-        })
+        let implementation = result.implementation.as_ref();
+        let failure = result.outcome.as_ref().err();
+        let line = Line {
+            v: 1,
+            time: now(),
+            host: &self.host,
+            batch: &branch.batch_id,
+            id: &result.id,
+            index: result.index,
+            principal: branch.scope.principal.id(),
+            origin: branch.scope.principal.origin(),
+            chain: branch
+                .chain()
+                .iter()
+                .map(|link| format!("{}/{}", link.plugin, link.tool))
+                .collect(),
+            tool: beginning(&result.name),
+            digest: implementation.map(|of| of.digest),
+            generation: implementation.map(|of| of.generation),
+            decision: decision.word,
+            rule: decision.rule.as_deref(),
+            approval: decision.approval.as_deref(),
+            arguments_sha256: canonical
+                .as_ref()
+                .map(|text| Digest::of(text.as_bytes()).hex()),
+            arguments: shown,
+            outcome: failure.map_or("ok", |failure| failure.kind.as_str()),
+            reason: failure.map(|failure| &*failure.error.reason),
+            bytes_in: match record.raw {
+                RawArguments::Absent => 0,
+                RawArguments::Text(text) => text.len(),
+                RawArguments::Value(_) => canonical.as_ref().map_or(0, String::len),
+            },
+            bytes_out: result.text.len(),
+            queue_ms: milliseconds(result.queue),
+            elapsed_ms: milliseconds(result.elapsed),
+        };
+        let mut text = Vec::with_capacity(640);
+        serde_json::to_writer(&mut text, &line)?;
+        text.push(b'\n');
+        Ok(text)
     }
+}
+
+/// One line, in the order of its keys.
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u8,
+    time: String,
+    host: &'a str,
+    batch: &'a str,
+    id: &'a str,
+    index: u32,
+    principal: &'a str,
+    origin: &'a str,
+    chain: Vec<String>,
+    tool: &'a str,
+    digest: Option<Digest>,
+    generation: Option<u64>,
+    decision: &'a str,
+    rule: Option<&'a str>,
+    approval: Option<&'a str>,
+    arguments_sha256: Option<String>,
+    arguments: Option<Value>,
+    outcome: &'a str,
+    reason: Option<&'a str>,
+    bytes_in: usize,
+    bytes_out: usize,
+    queue_ms: f64,
+    elapsed_ms: f64,
+}
+
+/// Of a name that a model may have made up, 200 characters.
+fn beginning(name: &str) -> &str {
+    name.char_indices()
+        .nth(200)
+        .map_or(name, |(end, _)| &name[..end])
 }
 
 /// Room for the next lines, so that a full disk is known before a call runs rather than

@@ -27,7 +27,7 @@ tools = ["*"]
 
 [principals.assistant]
 kind = "agent"
-allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "spin"]
+allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "spin", "living_*"]
 deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
 "#;
 
@@ -81,6 +81,10 @@ impl Kernel {
         bail!("the configuration lost its principal")
     }
 
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
     pub(crate) fn subscribe(&self) -> Subscription {
         self.host.dispatcher().events().subscribe()
     }
@@ -101,6 +105,16 @@ impl Kernel {
         self.batch(vec![ToolCall::new(tool, arguments)])
             .await
             .map(drop)
+    }
+
+    /// A call whose value is a number.
+    pub(crate) async fn value(&self, tool: &str, arguments: &str) -> anyhow::Result<u64> {
+        let results = self.batch(vec![ToolCall::new(tool, arguments)]).await?;
+        let output = results.first().and_then(|one| one.outcome.as_ref().ok());
+        match output.and_then(|output| output.value.as_u64()) {
+            Some(value) => Ok(value),
+            None => bail!("{tool} gave no number"),
+        }
     }
 
     /// A call that has to be stopped at its limit.

@@ -11,6 +11,7 @@
 
 mod kernel;
 mod raw;
+mod reload;
 mod report;
 mod rows;
 mod samples;

@@ -30,6 +30,11 @@ pub(crate) enum Goal {
     RatioAtLeast(f64),
     /// The kernel's median is at most this, in the row's unit.
     AtMost(f64),
+    /// The same of the times that 99 of 100 stay below.
+    TailRatioAtMost(f64),
+    /// The kernel's median is at most so many times the reference and this, in the row's
+    /// unit.
+    RatioAndAtMost(f64, f64),
 }
 
 impl Row {
@@ -49,6 +54,8 @@ impl Row {
             Goal::RatioAtMost(most) => ratio <= most,
             Goal::RatioAtLeast(least) => ratio >= least,
             Goal::AtMost(most) => kernel.median <= most,
+            Goal::TailRatioAtMost(most) => kernel.p99 <= reference.p99 * most,
+            Goal::RatioAndAtMost(most, more) => kernel.median <= reference.median * most + more,
         });
         Self {
             what,
@@ -120,6 +127,10 @@ impl Report {
                 Some(Goal::RatioAtMost(most)) => format!("≤ {most} ×"),
                 Some(Goal::RatioAtLeast(least)) => format!("≥ {least} ×"),
                 Some(Goal::AtMost(most)) => format!("≤ {most} {}", row.unit),
+                Some(Goal::TailRatioAtMost(most)) => format!("p99 ≤ {most} ×"),
+                Some(Goal::RatioAndAtMost(most, more)) => {
+                    format!("≤ {most} × + {more} {}", row.unit)
+                }
             };
             let met = row.met.map_or("", |met| if met { "yes" } else { "**no**" });
             let _ = writeln!(

@@ -16,6 +16,7 @@ use crate::{
     kernel::{self, Kernel},
     progress,
     raw::{Guest, Raw},
+    reload,
     report::{Goal, Row},
     samples::Summary,
     turns::{in_turns, one_by_one, rate, resident},
@@ -57,6 +58,7 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     bench.parallel(&mut rows).await?;
     bench.kill(&mut rows).await?;
     bench.load(&mut rows).await?;
+    reload::rows(asked, &bench.raw, bench.folder.path(), &mut rows).await?;
     Ok(rows)
 }
 
