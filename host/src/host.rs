@@ -9,6 +9,7 @@ use crate::{
         Audit, AuditError, AuditSettings, Bounds, Dispatcher, DispatcherParts, EventBus, OnError,
         Scope,
     },
+    metrics::Metrics,
     outputs::{self, MemoryOutputs, NoConsole},
     ports::{Approver, Console, NativeTool},
     process::{Launcher, Shim},
@@ -176,6 +177,7 @@ impl HostBuilder {
         );
         let (channels, memory_outputs) =
             outputs::channels(&config.outputs, &self.console, &self.host_env);
+        let metrics = Metrics::new();
         let loader = Loader::new(LoaderParts {
             engines: engines.clone(),
             cache: self
@@ -189,6 +191,7 @@ impl HostBuilder {
             standard: self.standard,
             unconfigured: config.plugin(""),
             plugins: config.plugins.clone(),
+            metrics: metrics.clone(),
         });
         let mut loaded = Vec::with_capacity(sources.len());
         for source in sources {
@@ -218,6 +221,7 @@ impl HostBuilder {
             },
             audit,
             events: EventBus::default(),
+            metrics,
         });
         Ok(Host(Arc::new(Inner {
             config,
@@ -279,6 +283,33 @@ impl Host {
     #[must_use]
     pub fn memory_outputs(&self) -> &MemoryOutputs {
         &self.0.memory_outputs
+    }
+
+    /// What this host has counted, in the text format of OpenMetrics.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        self.0.dispatcher.metrics().text(self.live_instances())
+    }
+
+    /// Why no call would run now, if that is so. A plugin that the configuration names
+    /// and that did not load is a reason; a broken file in the plugin folder is not.
+    ///
+    /// # Errors
+    ///
+    /// The reason, for an operator.
+    pub fn ready(&self) -> Result<(), String> {
+        self.0
+            .dispatcher
+            .ready()
+            .map_err(|error| format!("the audit log cannot be written: {error}"))?;
+        let catalog = self.catalog();
+        let missing = catalog.plugins().find(|(name, entry)| {
+            entry.plugin.is_none() && self.0.config.plugins.contains_key(*name)
+        });
+        match missing {
+            Some((name, _)) => Err(format!("plugin {name} is not loaded")),
+            None => Ok(()),
+        }
     }
 
     /// Live pooled instances, for leak tests and metrics.

@@ -18,6 +18,7 @@ mod nested;
 mod plan;
 mod run;
 mod settle;
+mod steps;
 mod validate;
 
 use std::{
@@ -32,6 +33,7 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    metrics::Metrics,
     policy::Policy,
     ports::{Approver, Caller},
     registry::{Overlay, Registry, Shelf},
@@ -120,6 +122,8 @@ pub struct DispatcherParts {
     pub audit: Audit,
     /// What can be watched.
     pub events: EventBus,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 impl std::fmt::Debug for DispatcherParts {
@@ -143,6 +147,7 @@ struct Inner {
     slots: admit::Slots,
     audit: Audit,
     events: EventBus,
+    metrics: Metrics,
     batches: AtomicU64,
     questions: AtomicU64,
 }
@@ -173,6 +178,7 @@ impl Dispatcher {
             bounds: parts.bounds,
             audit: parts.audit,
             events: parts.events,
+            metrics: parts.metrics,
             batches: AtomicU64::new(0),
             questions: AtomicU64::new(0),
         }))
@@ -219,6 +225,21 @@ impl Dispatcher {
     #[must_use]
     pub fn events(&self) -> &EventBus {
         &self.0.events
+    }
+
+    /// Whether calls may run, as far as their record goes.
+    ///
+    /// # Errors
+    ///
+    /// Why the audit log cannot be written, where calls shall not run without it.
+    pub fn ready(&self) -> std::io::Result<()> {
+        self.0.audit.ready()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     async fn run_branch(&self, branch: Branch, batch: Batch) -> Vec<ToolResult> {

@@ -9,6 +9,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::{
     Branch, Dispatcher,
@@ -17,6 +18,7 @@ use super::{
     gate::{Checked, PermittedCall},
     plan::{Mode, Plan},
     settle::{DecisionRecord, Ended},
+    steps::step,
 };
 use crate::{
     stage::{Blocks, Deadline, Lane, Link, StageContext, Step, cancelled},
@@ -177,6 +179,7 @@ impl Dispatcher {
         let lane = Lane::new(branch.gate.clone(), step);
         let mut timing = Timing::none();
 
+        let queued = self.0.metrics.queued();
         let admitted = async {
             self.0.audit.ready().map_err(|error| {
                 Failure::host(
@@ -188,8 +191,11 @@ impl Dispatcher {
             branch.bounded(lane.enter()).await?;
             branch.bounded(self.0.slots.admit(&target, &chain)).await?
         }
+        .instrument(step!("admit", branch, call))
         .await;
+        drop(queued);
         timing.queue = waiting.elapsed();
+        self.0.metrics.waited(timing.queue);
         // Slot and gate are kept until the end is on record: whoever gets them next starts
         // after that.
         let (_held, outcome) = match admitted {
@@ -210,10 +216,14 @@ impl Dispatcher {
                 self.0
                     .events
                     .emit(|| Event::call_started(branch, &call, &target));
+                let running = self.0.metrics.in_flight();
                 let started = Instant::now();
-                let outcome = self.invoke(Arc::clone(&cx), &target, &arguments).await;
+                let outcome = self
+                    .invoke(Arc::clone(&cx), &target, &arguments)
+                    .instrument(step!("run", branch, call))
+                    .await;
                 timing.elapsed = started.elapsed();
-                (Some((admission, cx)), outcome)
+                (Some((admission, cx, running)), outcome)
             }
         };
         self.settle(

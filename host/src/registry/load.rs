@@ -18,6 +18,7 @@ use super::{Loaded, Origin, Plugin, PluginTool, Source, Standard, serial::Serial
 use crate::{
     arguments::{OutputSchema, Parameters},
     config::PluginConfig,
+    metrics::Metrics,
     policy::FsGrant,
     process::Launcher,
     runtime::{
@@ -69,6 +70,8 @@ pub struct LoaderParts {
     pub plugins: BTreeMap<PluginName, PluginConfig>,
     /// What a plugin without configuration gets.
     pub unconfigured: PluginConfig,
+    /// Counts loads and compile times.
+    pub metrics: Metrics,
 }
 
 /// Loads plugins, and remembers what their versions share.
@@ -93,6 +96,8 @@ impl Loader {
     pub async fn load(&self, source: Source, generation: u64) -> Loaded {
         let mut problems = Vec::new();
         let outcome = self.try_load(&source, generation, &mut problems).await;
+        let metrics = &self.parts.metrics;
+        metrics.plugin_loaded(source.name.as_str(), outcome.is_ok());
         Loaded {
             name: source.name,
             origin: source.origin,
@@ -109,12 +114,14 @@ impl Loader {
     ) -> Result<(Arc<Plugin>, Vec<Arc<PluginTool>>), String> {
         let name = &source.name;
         let bytes = self.read(source)?;
+        let started = std::time::Instant::now();
         let (engines, cache) = (self.parts.engines.clone(), self.parts.cache.clone());
         let component =
             tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
                 .await
                 .map_err(|error| format!("compiling it ended the task: {error}"))?
                 .map_err(|error| error.to_string())?;
+        self.parts.metrics.compiled(started.elapsed());
         let described = component
             .describe(name)
             .await

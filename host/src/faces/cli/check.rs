@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{context::Context, exit::Exit, output::Tone, problem::Problem, results::size};
 use crate::{
     config::Config,
+    metrics::Metrics,
     process::{Launcher, Shim},
     registry::{Loader, LoaderParts, Origin, PluginTool, Source},
     runtime::{CodeCache, Component, ComponentError, Described, EngineSettings, Engines, WORLD},
@@ -142,6 +143,7 @@ async fn load(
         plugins: BTreeMap::new(),
         // A plugin without a section: no grants.
         unconfigured: config.plugin(""),
+        metrics: Metrics::new(),
     });
     let origin = Origin::Configured(report.file.clone());
     let loaded = loader.load(Source { name, origin }, 1).await;
