@@ -1,7 +1,11 @@
 //! Text and protocols around a host: the only floor that prints, reads the command line
 //! or the environment.
 
+mod batch_file;
 mod cli;
+mod http;
+mod span;
+mod tokens;
 
 use std::process::ExitCode;
 

@@ -182,7 +182,7 @@ fn capabilities(plugin: &Plugin) -> Vec<String> {
         .collect()
 }
 
-fn json(name: &PluginName, entry: &Entry) -> Value {
+pub(in crate::faces) fn json(name: &PluginName, entry: &Entry) -> Value {
     let plugin = entry.plugin.as_deref();
     let from = plugin.map(|plugin| &plugin.implementation);
     let words = |wanted: &dyn Fn(&Plugin, Capability) -> bool| -> Vec<&'static str> {

@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use super::{context::Context, exit::Exit, problem::Problem, terminal};
+use super::{context::Context, exit::Exit, problem::Problem, signals::Signals, terminal};
 use crate::{
     Host,
     dispatch::Scope,
@@ -54,31 +52,6 @@ pub(super) async fn run(
                 cx.out.note("interrupted: cancelling what runs (once more ends at once)");
                 cancel.cancel();
             }
-        }
-    }
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, Problem> {
-        let listen = |kind| {
-            signal(kind)
-                .map_err(|error| Problem::failed(format!("signals cannot be listened to: {error}")))
-        };
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
         }
     }
 }
