@@ -1,6 +1,9 @@
 //! Who asks: a bearer token to a principal of the configuration, and not too often.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     extract::{Request, State},
@@ -10,7 +13,7 @@ use axum::{
 };
 use jiff::Timestamp;
 
-use super::{Shared, refusal::Refused, routes};
+use super::{Shared, rate::Place, refusal::Refused, routes};
 use crate::{
     faces::tokens::{Checked, Refusal, Secret},
     tool::{Kind, Principal},
@@ -21,6 +24,8 @@ use crate::{
 pub(super) struct Caller {
     pub(super) principal: Principal,
     pub(super) token: Checked,
+    /// Until the answer is complete.
+    _place: Arc<Place>,
 }
 
 impl Caller {
@@ -79,12 +84,14 @@ fn identify(face: &Shared, headers: &HeaderMap) -> Result<Caller, Refused> {
             "the operator defines principals in the configuration, and makes tokens with `toolgate token new`",
         ));
     };
-    face.rates
+    let place = face
+        .rates
         .take(principal.id(), Instant::now())
         .map_err(too_fast)?;
     Ok(Caller {
         principal,
         token: checked,
+        _place: Arc::new(place),
     })
 }
 
@@ -119,7 +126,7 @@ fn too_fast(wait: Duration) -> Refused {
     Refused::new(
         StatusCode::TOO_MANY_REQUESTS,
         "rate_limited",
-        "this principal calls faster than it may",
+        "this principal asks more than it may at once",
         format!("wait {seconds} s; the operator sets serve.rate_limit"),
     )
     .with(header::RETRY_AFTER, HeaderValue::from(seconds))

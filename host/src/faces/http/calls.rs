@@ -34,7 +34,7 @@ pub(super) async fn call(
         calls: vec![call],
         cut: false,
     };
-    let results = run(&face, caller, batch, timeout).await?;
+    let results = run(&face, &caller, batch, timeout).await?;
     let result = results.first().ok_or_else(Refused::internal)?;
     Ok(json(StatusCode::OK, result))
 }
@@ -54,7 +54,7 @@ pub(super) async fn batch(
     // The first was paid for by the request.
     let more = batch.calls.len().saturating_sub(1);
     face.rates.also(caller.principal.id(), more, Instant::now());
-    let results = run(&face, caller, batch, None).await?;
+    let results = run(&face, &caller, batch, None).await?;
     Ok(json(StatusCode::OK, &results))
 }
 
@@ -62,12 +62,12 @@ pub(super) async fn batch(
 /// cancels the calls, and they still come to their end on record.
 async fn run(
     face: &Shared,
-    caller: Caller,
+    caller: &Caller,
     batch: Batch,
     timeout: Option<Duration>,
 ) -> Result<Vec<ToolResult>, Refused> {
     let place = face.running.begin().ok_or_else(Refused::draining)?;
-    let mut scope = Scope::new(caller.principal);
+    let mut scope = Scope::new(caller.principal.clone());
     scope.cancel = face.running.give_up();
     scope.deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let client_gone = scope.cancel.clone().drop_guard();

@@ -25,6 +25,9 @@ const PAGE: usize = 64;
 /// How often a quiet stream shows that it lives, and whether its token still holds.
 const PULSE: Duration = Duration::from_secs(2);
 
+/// For the last events, when the host ends: they are there already, or lost.
+const LAST: Duration = Duration::from_millis(500);
+
 pub(super) async fn events(
     State(face): State<Shared>,
     Extension(caller): Extension<Caller>,
@@ -122,15 +125,30 @@ impl Reader {
                 continue;
             }
             let over = self.face.running.over().clone();
+            if over.is_cancelled() {
+                if self.is_late().await {
+                    continue;
+                }
+                return None;
+            }
             tokio::select! {
                 changed = self.changed.changed() => changed.ok()?,
-                () = over.cancelled() => return None,
+                () = over.cancelled() => {}
                 () = tokio::time::sleep(PULSE) => {
                     let pulse = sse::Event::default().id(self.id(self.cursor)).comment("here");
                     return Some(pulse);
                 }
             }
         }
+    }
+
+    /// At the end: whether something is left to show, once all events have come in.
+    async fn is_late(&mut self) -> bool {
+        let last = self.face.host.dispatcher().events().last();
+        let arrived = self.changed.wait_for(|seen| *seen >= last);
+        let _ = tokio::time::timeout(LAST, arrived).await;
+        self.fill();
+        !self.ready.is_empty()
     }
 
     fn fill(&mut self) {
