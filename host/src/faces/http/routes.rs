@@ -1,7 +1,7 @@
 //! Everything that can be asked, in one table: the router and the description are both
 //! made of it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -104,6 +104,7 @@ pub(super) fn router(face: Shared) -> Router {
 
 /// Meant for us? Then on; every answer is counted and says how it may be used.
 async fn outermost(State(face): State<Shared>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
     let route = of(request.uri().path()).map_or("other", |route| route.path);
     let (parts, body) = request.into_parts();
     let headers = parts.headers.clone();
@@ -127,6 +128,7 @@ async fn outermost(State(face): State<Shared>, request: Request, next: Next) -> 
     if face.running.is_draining() {
         answer.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
+    tracing::debug!(route, status = response.status().as_u16(), elapsed = ?started.elapsed(), "a request was answered");
     face.host
         .dispatcher()
         .metrics()
