@@ -13,6 +13,7 @@ pub mod tool;
 // 1: rules
 pub mod arguments;
 pub mod config;
+pub mod metrics;
 pub mod policy;
 pub mod ports;
 pub mod render;

@@ -132,7 +132,8 @@ fn no_compiled_component_is_in_the_repository() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() && name != "target" && name != ".git" {
+            // But for the kept plugins of released versions.
+            if path.is_dir() && !path.ends_with("tests/abi") && name != "target" && name != ".git" {
                 look(&path, found);
             } else if name.ends_with(".wasm") || name.ends_with(".cwasm") {
                 found.push(path.display().to_string());

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Each module's floor, as `lib.rs` orders them.
-const FLOORS: [(&str, u32); 15] = [
+const FLOORS: [(&str, u32); 16] = [
     ("tool", 0),
     ("arguments", 1),
     ("render", 1),
@@ -15,6 +15,7 @@ const FLOORS: [(&str, u32); 15] = [
     ("policy", 1),
     ("ports", 1),
     ("config", 1),
+    ("metrics", 1),
     ("process", 2),
     ("runtime", 2),
     ("watch", 2),

@@ -1,7 +1,7 @@
 //! What a configuration allows, as plain lines for the person who is to trust it. Says
 //! what is granted after all paths are resolved; asks nothing and grants nothing.
 
-use super::{Config, OutputConfig, PluginConfig, Source, error::shown};
+use super::{Config, OutputConfig, PluginConfig, ServeConfig, Source, error::shown};
 use crate::policy::{Otherwise, PrincipalRules, Rule};
 
 /// One line each; safe on a terminal.
@@ -46,11 +46,30 @@ pub(super) fn describe(config: &Config) -> Vec<String> {
         };
         lines.push(format!("output {name} {what}"));
     }
+    if config.serve != ServeConfig::default() {
+        lines.push(serving(&config.serve));
+    }
     lines.push(format!(
         "calls are logged in {}",
         config.audit.path.display()
     ));
     lines.iter().map(|line| shown(line)).collect()
+}
+
+fn serving(serve: &ServeConfig) -> String {
+    let origins = if serve.allowed_origins.is_empty() {
+        String::new()
+    } else {
+        format!(
+            ", and takes calls of web pages from {}",
+            serve.allowed_origins.join(", ")
+        )
+    };
+    format!(
+        "toolgate serve listens on {} as {}{origins}",
+        serve.listen,
+        serve.allowed_hosts.join(", ")
+    )
 }
 
 fn plugin_says(plugin: &PluginConfig) -> Vec<String> {

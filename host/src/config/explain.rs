@@ -1,10 +1,11 @@
 //! Every value in effect and where it came from, for `toolgate config`.
 
 use super::{
-    AuditConfig, HostConfig,
+    AuditConfig, HostConfig, ServeConfig,
     document::{Document, KeyPath, lookup},
     environment::Environment,
     error::shown,
+    serve,
     units::{size_text, time_text},
 };
 
@@ -26,6 +27,7 @@ pub(super) fn explain(
     environment: &Environment,
     host: &HostConfig,
     audit: &AuditConfig,
+    serving: &ServeConfig,
 ) -> Vec<Explained> {
     let mut all: Vec<Explained> = Vec::new();
     let mut add = |key: &KeyPath, value: &str, source: String| {
@@ -64,7 +66,10 @@ pub(super) fn explain(
             );
         }
     }
-    for (key, value) in defaults(host, audit) {
+    for (key, value) in defaults(host, audit)
+        .into_iter()
+        .chain(serve::explained(serving))
+    {
         add(&KeyPath::of(&key), &value, "default".to_owned());
     }
     all.sort_by(|a, b| a.key.cmp(&b.key));

@@ -38,6 +38,7 @@ impl Config {
             },
             outputs: self.outputs.clone(),
             audit: self.audit.clone(),
+            serve: self.serve.clone(),
             ..new
         }
     }
@@ -77,6 +78,7 @@ impl Config {
             ("[host]", self.host != host),
             ("[outputs]", self.outputs != new.outputs),
             ("[audit]", self.audit != new.audit),
+            ("[serve]", self.serve != new.serve),
         ];
         differ
             .into_iter()

@@ -18,6 +18,7 @@ mod json;
 mod meet;
 mod plugins;
 mod principals;
+mod serve;
 mod shape;
 mod starter;
 mod trust;
@@ -42,6 +43,7 @@ use find::{Found, How, find};
 
 pub use error::ConfigError;
 pub use explain::Explained;
+pub use serve::{RateLimit, ServeConfig};
 pub use starter::{STARTER, WORKSPACE};
 pub use trust::{TrustStore, Trusted, difference};
 
@@ -89,6 +91,8 @@ pub struct Config {
     pub outputs: BTreeMap<String, OutputConfig>,
     /// The audit log.
     pub audit: AuditConfig,
+    /// The HTTP face.
+    pub serve: ServeConfig,
     /// The file, resolved; none for the defaults.
     pub path: Option<PathBuf>,
     /// For the operator to see; one line each.
@@ -519,16 +523,18 @@ fn compile(
     let outputs = check.outputs(&shape.outputs);
     let plugins = check.plugins(&shape.plugins, &host);
     let policy = check.policy(&shape.principals, &outputs, &host);
+    let serve = check.serve(&shape.serve);
     if let Some(error) = ConfigError::of(check.problems) {
         return Err(error);
     }
     Ok(Config {
-        sources: explain::explain(Some(document), environment, &host, &audit),
+        sources: explain::explain(Some(document), environment, &host, &audit, &serve),
         host,
         plugins,
         policy,
         outputs,
         audit,
+        serve,
         path: Some(document.path().to_owned()),
         warnings: check.warnings,
     })
@@ -547,13 +553,15 @@ fn build_default(check: &mut Check<'_>, shape: &shape::Host) -> Config {
     let host = check.host(shape);
     let audit = check.audit(&shape::Audit::default(), &host);
     let policy = check.policy(&BTreeMap::new(), &BTreeMap::new(), &host);
-    let sources = explain::explain(None, check.environment, &host, &audit);
+    let serve = ServeConfig::default();
+    let sources = explain::explain(None, check.environment, &host, &audit, &serve);
     let mut config = Config {
         host,
         plugins: BTreeMap::new(),
         policy,
         outputs: BTreeMap::new(),
         audit,
+        serve,
         path: None,
         warnings: Vec::new(),
         sources,

@@ -19,6 +19,7 @@ pub(super) struct File {
     pub(super) principals: BTreeMap<String, Principal>,
     pub(super) outputs: BTreeMap<String, Output>,
     pub(super) audit: Audit,
+    pub(super) serve: Serve,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -206,6 +207,24 @@ pub(super) struct Audit {
     pub(super) rotate_at: Option<Size>,
     pub(super) keep: Option<u32>,
     pub(super) on_error: Option<super::OnAuditError>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Serve {
+    pub(super) listen: Option<String>,
+    pub(super) allowed_hosts: Option<Vec<String>>,
+    pub(super) allowed_origins: Option<Vec<String>>,
+    pub(super) max_body: Option<Size>,
+    pub(super) rate_limit: RateLimit,
+    pub(super) drain: Option<Time>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RateLimit {
+    pub(super) per_second: Option<u32>,
+    pub(super) burst: Option<u32>,
 }
 
 // By hand, not `untagged`: that would lose the place of an error inside.

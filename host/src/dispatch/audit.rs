@@ -173,6 +173,24 @@ impl Audit {
         Ok(())
     }
 
+    /// The same, but looks now.
+    pub(super) fn look(&self) -> Result<(), io::Error> {
+        if let Some(log) = &self.0 {
+            let mut state = log.state();
+            let current = match &state.open {
+                Some(open) => is_current(&open.file, &log.settings.path).unwrap_or(false),
+                None => true,
+            };
+            if !current {
+                *state = State {
+                    open: None,
+                    failed: true,
+                };
+            }
+        }
+        self.ready()
+    }
+
     pub(super) fn append<'a>(&self, record: impl FnOnce() -> Record<'a>) {
         let Some(log) = &self.0 else {
             return;

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -30,6 +30,8 @@ pub struct EventBus(Arc<Bus>);
 struct Bus {
     sender: broadcast::Sender<Arc<Numbered>>,
     next: AtomicU64,
+    /// Held while an event gets its number and is sent: readers see rising numbers.
+    order: Mutex<()>,
 }
 
 /// One event, as readers get it.
@@ -53,6 +55,7 @@ impl Default for EventBus {
         Self(Arc::new(Bus {
             sender: broadcast::channel(BEHIND).0,
             next: AtomicU64::new(1),
+            order: Mutex::default(),
         }))
     }
 }
@@ -64,16 +67,25 @@ impl EventBus {
         Subscription(self.0.sender.subscribe())
     }
 
+    /// The number of the last event so far; 0 before the first.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.0.next.load(Ordering::Relaxed) - 1
+    }
+
     /// Made only if somebody watches.
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
-        let seq = self.0.next.fetch_add(1, Ordering::Relaxed);
         if self.0.sender.receiver_count() == 0 {
+            self.0.next.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        // Made before the lock, which everybody who runs a call comes through.
+        let (time, event) = (now(), event());
+        let _order = self.0.order.lock().unwrap_or_else(PoisonError::into_inner);
         let numbered = Numbered {
-            seq,
-            time: now(),
-            event: event(),
+            seq: self.0.next.fetch_add(1, Ordering::Relaxed),
+            time,
+            event,
         };
         // The last reader may have left meanwhile.
         let _ = self.0.sender.send(Arc::new(numbered));

@@ -9,6 +9,7 @@ use super::{
     Branch, Dispatcher,
     call::{Numbered, Refused},
     settle::DecisionRecord,
+    steps::step,
     validate::ValidCall,
 };
 use crate::{
@@ -50,10 +51,15 @@ impl Dispatcher {
     /// Usable, known, visible, valid, allowed: everything but asking a person.
     pub(super) fn check(&self, branch: &Branch, overlay: &Overlay, call: Numbered) -> Checked {
         let policy = self.0.policy.load();
-        let valid = match self.validate(branch, overlay, &policy, call) {
+        let checked = {
+            let _step = step!("validate", branch, call).entered();
+            self.validate(branch, overlay, &policy, call)
+        };
+        let valid = match checked {
             Ok(valid) => valid,
             Err(refused) => return Checked::Refused(refused),
         };
+        let _step = step!("gate", branch, valid.call).entered();
         match decide(&policy, branch, &valid) {
             Verdict::Allow { rule } => {
                 Checked::Permitted(permit(valid, DecisionRecord::allowed(rule)))

@@ -19,6 +19,7 @@ mod nested;
 mod plan;
 mod run;
 mod settle;
+mod steps;
 mod validate;
 
 use std::{
@@ -33,6 +34,7 @@ use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    metrics::Metrics,
     policy::Policy,
     ports::{Approver, Caller},
     registry::{Overlay, Registry, Shelf},
@@ -124,6 +126,8 @@ pub struct DispatcherParts {
     pub events: EventBus,
     /// Which plugins are left alone.
     pub health: Health,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 impl std::fmt::Debug for DispatcherParts {
@@ -148,6 +152,7 @@ struct Inner {
     audit: Audit,
     events: EventBus,
     health: Health,
+    metrics: Metrics,
     batches: AtomicU64,
     questions: AtomicU64,
 }
@@ -179,6 +184,7 @@ impl Dispatcher {
             audit: parts.audit,
             events: parts.events,
             health: parts.health,
+            metrics: parts.metrics,
             batches: AtomicU64::new(0),
             questions: AtomicU64::new(0),
         }))
@@ -237,6 +243,21 @@ impl Dispatcher {
     #[must_use]
     pub fn events(&self) -> &EventBus {
         &self.0.events
+    }
+
+    /// Whether calls may run, as far as their record goes.
+    ///
+    /// # Errors
+    ///
+    /// Why the audit log cannot be written, where calls shall not run without it.
+    pub fn ready(&self) -> std::io::Result<()> {
+        self.0.audit.look()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     async fn run_branch(&self, branch: Branch, batch: Batch) -> Vec<ToolResult> {

@@ -9,6 +9,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::{
     Branch, Dispatcher,
@@ -19,6 +20,7 @@ use super::{
     health::Pass,
     plan::{Mode, Plan},
     settle::{DecisionRecord, Ended},
+    steps::step,
 };
 use crate::{
     registry::Target,
@@ -183,8 +185,14 @@ impl Dispatcher {
         // Slot and gate are kept until the end is on record: whoever gets them next starts
         // after that.
         let (_held, outcome) = {
-            let admitted = self.admitted(branch, &target, &chain, &lane).await;
+            let queued = self.0.metrics.queued();
+            let admitted = self
+                .admitted(branch, &target, &chain, &lane)
+                .instrument(step!("admit", branch, call))
+                .await;
+            drop(queued);
             timing.queue = waiting.elapsed();
+            self.0.metrics.waited(timing.queue);
             match admitted {
                 Err(failure) => (None, Err(failure)),
                 Ok((admission, pass)) => {
@@ -203,13 +211,17 @@ impl Dispatcher {
                     self.0
                         .events
                         .emit(|| Event::call_started(branch, &call, &target));
+                    let running = self.0.metrics.in_flight();
                     let started = Instant::now();
-                    let outcome = self.invoke(Arc::clone(&cx), &target, &arguments).await;
+                    let outcome = self
+                        .invoke(Arc::clone(&cx), &target, &arguments)
+                        .instrument(step!("run", branch, call))
+                        .await;
                     timing.elapsed = started.elapsed();
                     if let Some(pass) = pass {
                         pass.ended(&outcome);
                     }
-                    (Some((admission, cx)), outcome)
+                    (Some((admission, cx, running)), outcome)
                 }
             }
         };

@@ -9,7 +9,8 @@ use super::{
     Branch, Dispatcher,
     audit::Record,
     call::{Numbered, Timing},
-    events::Event,
+    events::{Event, status},
+    steps::step,
 };
 use crate::{
     registry::Target,
@@ -101,6 +102,7 @@ impl Timing {
 
 impl Dispatcher {
     pub(super) fn settle(&self, branch: &Branch, ended: Ended) -> ToolResult {
+        let _step = step!("settle", branch, ended.call).entered();
         let outcome = ended
             .outcome
             .and_then(|output| honest(output, ended.target.as_ref()));
@@ -119,6 +121,8 @@ impl Dispatcher {
                 .as_ref()
                 .map(|target| target.implementation().clone()),
         };
+        self.0.metrics.call_ended(&result);
+        tracing::debug!(outcome = status(&result), elapsed = ?result.elapsed, queue = ?result.queue, "the call ended");
         self.0.events.emit(|| Event::tool_call(branch, &result));
         self.0.audit.append(|| Record {
             branch,

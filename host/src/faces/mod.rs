@@ -1,8 +1,12 @@
 //! Text and protocols around a host: the only floor that prints, reads the command line
 //! or the environment.
 
+mod batch_file;
 mod cli;
 mod control;
+mod http;
+mod span;
+mod tokens;
 mod view;
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ use crate::{
         Audit, AuditSettings, Bounds, Circuits, Dispatcher, DispatcherParts, Event, EventBus,
         Health, OnError,
     },
+    metrics::Metrics,
     outputs::{self, NoConsole},
     ports::{Approver, Console, NativeTool},
     process::{Launcher, Shim},
@@ -161,6 +162,7 @@ impl HostBuilder {
         };
         let (channels, memory_outputs) =
             outputs::channels(&config.outputs, &self.console, &self.host_env);
+        let metrics = Metrics::new();
         let loader = Loader::new(LoaderParts {
             engines: engines.clone(),
             cache: self
@@ -172,6 +174,7 @@ impl HostBuilder {
             inline_io: config.host.file_io == FileIo::Inline,
             max_timeout: config.host.max_timeout,
             standard: self.standard,
+            metrics: metrics.clone(),
         });
         let registry = Arc::new(Registry::new(Catalog::default()));
         let events = EventBus::default();
@@ -197,6 +200,7 @@ impl HostBuilder {
             audit,
             events,
             health,
+            metrics,
         });
         Ok(Host(Arc::new(Inner {
             config: ArcSwap::from_pointee(config),

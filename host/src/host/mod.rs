@@ -115,6 +115,36 @@ impl Host {
         &self.0.memory_outputs
     }
 
+    /// What this host has counted, in the text format of OpenMetrics.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        let metrics = self.0.dispatcher.metrics();
+        metrics.circuits_open(self.0.dispatcher.health().open());
+        metrics.text(self.live_instances())
+    }
+
+    /// Why no call would run now, if that is so. A plugin that the configuration names
+    /// and that did not load is a reason; a broken file in the plugin folder is not.
+    ///
+    /// # Errors
+    ///
+    /// The reason, for an operator.
+    pub fn ready(&self) -> Result<(), String> {
+        self.0
+            .dispatcher
+            .ready()
+            .map_err(|error| format!("the audit log cannot be written: {error}"))?;
+        let config = self.config();
+        let catalog = self.catalog();
+        let missing = catalog
+            .plugins()
+            .find(|(name, entry)| entry.plugin.is_none() && config.plugins.contains_key(*name));
+        match missing {
+            Some((name, _)) => Err(format!("plugin {name} is not loaded")),
+            None => Ok(()),
+        }
+    }
+
     /// Live pooled instances, for leak tests and metrics.
     #[must_use]
     pub fn live_instances(&self) -> usize {

@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::Semaphore;
@@ -18,6 +18,7 @@ use super::{Origin, Plugin, PluginTool, Source, Standard, serial::SerialLock};
 use crate::{
     arguments::{OutputSchema, Parameters},
     config::PluginConfig,
+    metrics::Metrics,
     policy::FsGrant,
     process::Launcher,
     runtime::{
@@ -66,6 +67,8 @@ pub struct LoaderParts {
     pub max_timeout: Duration,
     /// The embedded plugins.
     pub standard: Vec<Standard>,
+    /// Counts loads and compile times.
+    pub metrics: Metrics,
 }
 
 /// Loads plugins, and remembers what their versions share.
@@ -182,11 +185,27 @@ impl Loader {
         config: &PluginConfig,
         generation: u64,
     ) -> Result<Fresh, LoadError> {
+        let loaded = self.try_load(name, bytes, config, generation).await;
+        self.parts
+            .metrics
+            .plugin_loaded(name.as_str(), loaded.is_ok());
+        loaded
+    }
+
+    async fn try_load(
+        &self,
+        name: &PluginName,
+        bytes: Cow<'static, [u8]>,
+        config: &PluginConfig,
+        generation: u64,
+    ) -> Result<Fresh, LoadError> {
         let (engines, cache) = (self.parts.engines.clone(), self.parts.cache.clone());
+        let started = Instant::now();
         let component =
             tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
                 .await
                 .map_err(|error| format!("compiling it ended the task: {error}"))??;
+        self.parts.metrics.compiled(started.elapsed());
         let described = component.describe(name).await?;
         if described.name != name.as_str() {
             return Err(format!(

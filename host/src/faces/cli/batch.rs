@@ -8,8 +8,8 @@ use std::{
 
 use clap::Args;
 
-use super::{Who, batch_file, context::Context, exit::Exit, problem::Problem, results, run};
-use crate::tool::Batch;
+use super::{Who, context::Context, exit::Exit, problem::Problem, results, run};
+use crate::{faces::batch_file, tool::Batch};
 
 /// Bytes. A reply of a model is far smaller, and one call takes 16 MiB at most.
 const LARGEST: u64 = 32 << 20;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{context::Context, exit::Exit, output::Tone, problem::Problem, results::size};
 use crate::{
     config::Config,
+    metrics::Metrics,
     process::{Launcher, Shim},
     registry::{Loader, LoaderParts, PluginTool},
     runtime::{CodeCache, Component, ComponentError, Described, EngineSettings, Engines, WORLD},
@@ -139,6 +140,7 @@ async fn load(
         inline_io: true,
         max_timeout: config.host.max_timeout,
         standard: Vec::new(),
+        metrics: Metrics::new(),
     });
     // A plugin without a section: no grants.
     let config = config.plugin("");

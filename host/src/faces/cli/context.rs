@@ -63,14 +63,30 @@ impl<'a> Context<'a> {
 
     /// A host of this configuration.
     pub(super) async fn host(&self, config: Config) -> Result<Host, Problem> {
-        let mut builder = HostBuilder::new(config)
-            .reread(self.request())
-            .shim(Shim::CurrentExe)
-            .console(Arc::new(StandardConsole::new(self.out.wants_json())))
-            .host_env(self.environment.variables.clone());
+        let mut builder = self.builder(config);
         if terminal::is_there() {
             builder = builder.approver(Arc::new(TerminalApprover::default()));
         }
+        self.build(builder).await
+    }
+
+    /// A host for callers elsewhere. The person at this terminal, if there is one, does
+    /// not know what they are about, and is not asked.
+    pub(super) async fn serving_host(&self, config: Config) -> Result<Host, Problem> {
+        let host = self.build(self.builder(config)).await?;
+        self.say_what_is_missing(&host);
+        Ok(host)
+    }
+
+    fn builder(&self, config: Config) -> HostBuilder {
+        HostBuilder::new(config)
+            .reread(self.request())
+            .shim(Shim::CurrentExe)
+            .console(Arc::new(StandardConsole::new(self.out.wants_json())))
+            .host_env(self.environment.variables.clone())
+    }
+
+    async fn build(&self, builder: HostBuilder) -> Result<Host, Problem> {
         let mut build = Box::pin(builder.build());
         let built = tokio::select! {
             built = &mut build => built,
@@ -89,6 +105,11 @@ impl<'a> Context<'a> {
     /// A host that is about to run calls: what is missing from it is said aloud.
     pub(super) async fn working_host(&self, config: Config) -> Result<Host, Problem> {
         let host = self.host(config).await?;
+        self.say_what_is_missing(&host);
+        Ok(host)
+    }
+
+    fn say_what_is_missing(&self, host: &Host) {
         for problem in host.problems() {
             self.out.warning(&problem);
         }
@@ -101,7 +122,6 @@ impl<'a> Context<'a> {
             self.out
                 .warning(&format!("plugin {name} is not loaded: {why}"));
         }
-        Ok(host)
     }
 
     /// On whose behalf.

@@ -1,13 +1,34 @@
 //! The log of this program: standard error only, quiet unless asked.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
+use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 use super::{environment::wants_colour, problem::Problem};
 
+/// How lines on standard error look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line, for programs that collect logs.
+    Json,
+}
+
+impl LogFormat {
+    /// A terminal is read by a person, anything else by a program.
+    pub(super) fn for_whoever_reads() -> Self {
+        if io::stderr().is_terminal() {
+            Self::Text
+        } else {
+            Self::Json
+        }
+    }
+}
+
 /// `filter` is `TOOLGATE_LOG` and beats `-v`.
-pub(super) fn start(verbose: u8, filter: Option<&str>) -> Result<(), Problem> {
+pub(super) fn start(verbose: u8, filter: Option<&str>, format: LogFormat) -> Result<(), Problem> {
     let level = match verbose {
         0 => "warn",
         1 => "info",
@@ -21,10 +42,14 @@ pub(super) fn start(verbose: u8, filter: Option<&str>) -> Result<(), Problem> {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()) && wants_colour())
-        .with_target(false)
-        .without_time();
+        .with_target(false);
     // Somebody else's log stays in force, where an embedder calls this `main`.
-    let _ = log.try_init();
+    let _ = match format {
+        LogFormat::Json => log.json().try_init(),
+        LogFormat::Text => log
+            .with_ansi(io::stderr().is_terminal() && wants_colour())
+            .without_time()
+            .try_init(),
+    };
     Ok(())
 }

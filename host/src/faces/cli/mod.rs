@@ -5,7 +5,6 @@ mod approver;
 mod arguments;
 mod audit;
 mod batch;
-mod batch_file;
 mod call;
 mod check;
 mod completions;
@@ -24,8 +23,10 @@ mod reload;
 mod results;
 mod run;
 mod save;
+mod serve;
 mod signals;
 mod terminal;
+mod token;
 mod tools;
 mod trust;
 
@@ -35,6 +36,7 @@ use clap::{Args, Parser, Subcommand};
 
 use context::Context;
 use exit::Exit;
+use log::LogFormat;
 use output::Output;
 use problem::Problem;
 
@@ -84,6 +86,10 @@ enum Command {
     Call(call::Call),
     /// Run a model's reply as one batch
     Batch(batch::BatchCommand),
+    /// Answer over HTTP until interrupted
+    Serve(serve::Serve),
+    /// Make, list and revoke the tokens of HTTP clients
+    Token(token::Token),
     /// List the tools, or show one
     Tools(tools::Tools),
     /// List the plugins, or show one
@@ -102,6 +108,9 @@ enum Command {
     Doctor,
 }
 
+/// What a tool is as JSON: the same in every face.
+pub(super) use self::tools::full as tool_json;
+
 pub(super) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -116,8 +125,12 @@ pub(super) fn main() -> ExitCode {
             return exit.into();
         }
     };
-    let out = Output::new(cli.global.json);
-    let exit = match start(cli, &out) {
+    let format = match &cli.command {
+        Command::Serve(serve) => serve.log_format(),
+        _ => LogFormat::Text,
+    };
+    let out = Output::new(cli.global.json, format);
+    let exit = match start(cli, format, &out) {
         Ok(exit) => exit,
         Err(problem) => {
             out.problem(&problem);
@@ -127,9 +140,9 @@ pub(super) fn main() -> ExitCode {
     exit.into()
 }
 
-fn start(cli: Cli, out: &Output) -> Result<Exit, Problem> {
+fn start(cli: Cli, format: LogFormat, out: &Output) -> Result<Exit, Problem> {
     let cx = Context::new(cli.global.config, out)?;
-    log::start(cli.global.verbose, cx.environment().log.as_deref())?;
+    log::start(cli.global.verbose, cx.environment().log.as_deref(), format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Guests' file calls run on these threads; timers must not wait for many of them.
         .event_interval(4)
@@ -148,6 +161,8 @@ async fn perform(command: Command, cx: &Context<'_>) -> Result<Exit, Problem> {
         Command::Trust(args) => trust::perform(cx, &args),
         Command::Call(args) => call::perform(cx, args).await,
         Command::Batch(args) => batch::perform(cx, &args).await,
+        Command::Serve(args) => serve::perform(cx, &args).await,
+        Command::Token(args) => token::perform(cx, &args),
         Command::Tools(args) => tools::perform(cx, &args).await,
         Command::Plugins(args) => plugins::perform(cx, &args).await,
         Command::Reload(args) => reload::perform(cx, &args).await,

@@ -11,7 +11,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::problem::Problem;
+use super::{log::LogFormat, problem::Problem};
 use crate::render::for_terminal;
 
 /// Where there is no terminal to ask. Wide enough for what people compare.
@@ -25,6 +25,8 @@ pub(super) struct Output {
     json: bool,
     terminal: bool,
     colour: bool,
+    /// Of what goes to standard error.
+    format: LogFormat,
     /// The reader has gone, as `head` does. What follows is for nobody.
     closed: Cell<bool>,
 }
@@ -48,11 +50,12 @@ pub(super) struct TableCell {
 }
 
 impl Output {
-    pub(super) fn new(json: bool) -> Self {
+    pub(super) fn new(json: bool, format: LogFormat) -> Self {
         let terminal = io::stdout().is_terminal();
         Self {
             json,
             terminal,
+            format,
             colour: terminal && super::environment::wants_colour(),
             closed: Cell::new(false),
         }
@@ -172,17 +175,39 @@ impl Output {
 
     /// Something beside the data.
     pub(super) fn note(&self, text: &str) {
-        to_stderr(&format!("{}\n", for_terminal(text)));
+        self.aside("INFO", text);
     }
 
     /// Something doubtful beside the data.
     pub(super) fn warning(&self, text: &str) {
-        self.note(&format!("warning: {text}"));
+        match self.format {
+            LogFormat::Text => self.note(&format!("warning: {text}")),
+            LogFormat::Json => self.aside("WARN", text),
+        }
     }
 
     /// Why the command stopped.
     pub(super) fn problem(&self, problem: &Problem) {
-        to_stderr(&format!("{problem}\n"));
+        // It has escaped itself.
+        match self.format {
+            LogFormat::Text => to_stderr(&format!("{problem}\n")),
+            LogFormat::Json => self.aside("ERROR", &problem.to_string()),
+        }
+    }
+
+    /// A line on standard error, in the form of the log's own lines.
+    fn aside(&self, level: &str, text: &str) {
+        match self.format {
+            LogFormat::Text => to_stderr(&format!("{}\n", for_terminal(text))),
+            LogFormat::Json => {
+                let line = serde_json::json!({
+                    "timestamp": format!("{:.6}", jiff::Timestamp::now()),
+                    "level": level,
+                    "fields": { "message": text },
+                });
+                to_stderr(&format!("{line}\n"));
+            }
+        }
     }
 
     fn paint<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {

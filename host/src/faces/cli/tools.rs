@@ -94,17 +94,8 @@ fn list(cx: &Context<'_>, targets: &[Target]) -> Result<(), Problem> {
 fn one(cx: &Context<'_>, target: &Target, policy: &Policy) -> Result<(), Problem> {
     let spec = target.spec();
     if cx.out.wants_json() {
-        let mut full = brief(target);
+        let mut full = full(target);
         if let Value::Object(full) = &mut full {
-            full.insert("parameters".into(), spec.parameters.clone());
-            full.insert(
-                "output_schema".into(),
-                spec.output_schema.clone().unwrap_or_default(),
-            );
-            full.insert(
-                "limits".into(),
-                limits(target).map_or(Value::Null, limits_json),
-            );
             full.insert(
                 "callers".into(),
                 callers(policy, spec).map(|caller| caller.json()).collect(),
@@ -166,6 +157,24 @@ fn brief(target: &Target) -> Value {
         "hints": spec.hints,
         "timeout_ms": milliseconds(target),
     })
+}
+
+/// All that may be known to whoever may see the tool.
+pub(in crate::faces) fn full(target: &Target) -> Value {
+    let spec = target.spec();
+    let mut full = brief(target);
+    if let Value::Object(full) = &mut full {
+        full.insert("parameters".into(), spec.parameters.clone());
+        full.insert(
+            "output_schema".into(),
+            spec.output_schema.clone().unwrap_or_default(),
+        );
+        full.insert(
+            "limits".into(),
+            limits(target).map_or(Value::Null, limits_json),
+        );
+    }
+    full
 }
 
 fn milliseconds(target: &Target) -> u64 {

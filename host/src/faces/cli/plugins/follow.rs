@@ -42,7 +42,7 @@ pub(super) async fn perform(
     // So that `toolgate reload` reaches it.
     let _control = Control::open(&host).inspect_err(|error| {
         cx.out
-            .warning(&format!("`toolgate reload` cannot reach this: {error}"))
+            .warning(&format!("`toolgate reload` cannot reach this: {error}"));
     });
     let _watching = host.watch();
     show(cx, &PluginsView::of(&host))?;

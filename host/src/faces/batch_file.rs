@@ -6,7 +6,7 @@
 //! form unknown keys are errors; providers add keys of their own, so in theirs they are
 //! passed by.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::{
     Deserialize, Deserializer,
@@ -14,6 +14,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use super::span;
 use crate::tool::{Batch, RawArguments, ToolCall};
 
 /// No reply of a model has so many; more is some other file.
@@ -21,6 +22,9 @@ const MAX_CALLS: usize = 10_000;
 
 const FORMS: &str = "a batch is {\"calls\": [{\"id\": …, \"name\": …, \"arguments\": {…}}]}, \
                      a bare list of such calls, an OpenAI-style message or response, or an Anthropic-style message";
+
+const CALL: &str =
+    "a call is {\"name\": …, \"arguments\": {…}}, with an `id` and a `timeout` if need be";
 
 /// Why a text is no batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +74,27 @@ pub(super) fn read(text: &str) -> Result<Batch, BatchFileError> {
             .hint("nothing was run"));
     }
     Ok(batch)
+}
+
+/// One call in our own form, and how long it may take.
+///
+/// # Errors
+///
+/// If the text is no JSON, or no call.
+pub(super) fn read_call(text: &str) -> Result<(ToolCall, Option<Duration>), BatchFileError> {
+    let reader = Reader { text };
+    let root: &RawValue = serde_json::from_str(text).map_err(|error| reader.no_json(&error))?;
+    if first(root) != '{' {
+        return Err(reader.wrong(root, "a call has to be an object").hint(CALL));
+    }
+    let call = reader.object(root, "the call")?;
+    call.only(&["id", "name", "arguments", "timeout"])?;
+    let timeout = call
+        .get("timeout")?
+        .filter(|raw| raw.get() != "null")
+        .map(|raw| reader.time(raw))
+        .transpose()?;
+    Ok((reader.call(&call, call.get("id")?, "arguments")?, timeout))
 }
 
 struct Reader<'t> {
@@ -239,6 +264,18 @@ impl<'t> Reader<'t> {
     fn string(&self, raw: &RawValue, what: &str) -> Result<String, BatchFileError> {
         serde_json::from_str(raw.get())
             .map_err(|_| self.wrong(raw, format!("{what} has to be a text")))
+    }
+
+    fn time(&self, raw: &RawValue) -> Result<Duration, BatchFileError> {
+        let time = match serde_json::from_str(raw.get()) {
+            Ok(serde_json::Value::String(text)) => span::read(&text),
+            Ok(serde_json::Value::Number(number)) => number.as_f64().and_then(span::seconds),
+            _ => None,
+        };
+        time.ok_or_else(|| {
+            self.wrong(raw, "`timeout` is no length of time")
+                .hint(format!("write seconds as a number, or {}", span::FORMS))
+        })
     }
 
     fn wrong(&self, raw: &RawValue, what: impl Into<String>) -> BatchFileError {

@@ -306,3 +306,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn one_call_may_say_how_long_it_may_take() {
+    let read = |text| read_call(text).map(|(call, timeout)| (call.name, timeout));
+    let ok = |ms| Ok(("x".to_owned(), Some(Duration::from_millis(ms))));
+    assert_eq!(read(r#"{"name": "x"}"#), Ok(("x".to_owned(), None)));
+    assert_eq!(read(r#"{"name": "x", "timeout": "1.5s"}"#), ok(1_500));
+    assert_eq!(read(r#"{"name": "x", "timeout": 2}"#), ok(2_000));
+    for (text, what) in [
+        ("", "this is no JSON"),
+        ("[]", "a call has to be an object"),
+        (r#"{"name": "x", "nmae": 1}"#, "unknown key `nmae`"),
+        (r#"{"name": "x", "name": "y"}"#, "`name` stands there twice"),
+        (r#"{"arguments": {}}"#, "the call has no `name`"),
+        (
+            r#"{"name": "x", "timeout": "soon"}"#,
+            "`timeout` is no length",
+        ),
+        (r#"{"name": "x", "timeout": -1}"#, "`timeout` is no length"),
+        (
+            r#"{"name": "x", "timeout": "9999999d"}"#,
+            "`timeout` is no length",
+        ),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.what.contains(what), "{text}: {error:?}");
+    }
+}
