@@ -158,8 +158,8 @@ fn module(bytes: usize) -> Vec<u8> {
     let (mut declared, mut code) = (Vec::new(), Vec::new());
     number(&mut declared, FUNCTIONS);
     number(&mut code, FUNCTIONS);
+    declared.extend(std::iter::repeat_n(0, FUNCTIONS));
     for _ in 0..FUNCTIONS {
-        declared.push(0);
         number(&mut code, body.len());
         code.extend(&body);
     }
