@@ -75,3 +75,24 @@ pub(super) fn wants_colour() -> bool {
     let plain = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
     !refused && !plain
 }
+
+/// Whether the standard variables name a collector; the exporter itself reads the rest.
+#[cfg(feature = "otel")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line is the floor that reads them"
+)]
+pub(super) fn names_a_collector() -> bool {
+    let named = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    named("OTEL_EXPORTER_OTLP_ENDPOINT") || named("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+}
+
+/// Whether they name this service.
+#[cfg(feature = "otel")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line is the floor that reads them"
+)]
+pub(super) fn names_the_service() -> bool {
+    env::var_os("OTEL_SERVICE_NAME").is_some() || env::var_os("OTEL_RESOURCE_ATTRIBUTES").is_some()
+}

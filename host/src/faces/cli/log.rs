@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 use super::{environment::wants_colour, problem::Problem};
 
@@ -27,8 +29,15 @@ impl LogFormat {
     }
 }
 
+/// Keeps the log going; what it collected is sent when this is dropped.
+#[derive(Debug)]
+pub(super) struct Log {
+    #[cfg(feature = "otel")]
+    _telemetry: Option<super::telemetry::Telemetry>,
+}
+
 /// `filter` is `TOOLGATE_LOG` and beats `-v`.
-pub(super) fn start(verbose: u8, filter: Option<&str>, format: LogFormat) -> Result<(), Problem> {
+pub(super) fn start(verbose: u8, filter: Option<&str>, format: LogFormat) -> Result<Log, Problem> {
     let level = match verbose {
         0 => "warn",
         1 => "info",
@@ -39,17 +48,25 @@ pub(super) fn start(verbose: u8, filter: Option<&str>, format: LogFormat) -> Res
         Problem::usage(format!("TOOLGATE_LOG is no log filter: {error}"))
             .hint("such as `info` or `toolgate=debug`")
     })?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_target(false);
-    // Somebody else's log stays in force, where an embedder calls this `main`.
-    let _ = match format {
-        LogFormat::Json => log.json().try_init(),
-        LogFormat::Text => log
+    let lines = match format {
+        LogFormat::Json => lines.json().boxed(),
+        LogFormat::Text => lines
             .with_ansi(io::stderr().is_terminal() && wants_colour())
             .without_time()
-            .try_init(),
+            .boxed(),
     };
-    Ok(())
+    let log = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "otel")]
+    let (layer, telemetry) = super::telemetry::start()?.unzip();
+    #[cfg(feature = "otel")]
+    let log = log.with(layer);
+    // Somebody else's log stays in force, where an embedder calls this `main`.
+    let _ = log.try_init();
+    Ok(Log {
+        #[cfg(feature = "otel")]
+        _telemetry: telemetry,
+    })
 }

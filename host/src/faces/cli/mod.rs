@@ -25,6 +25,8 @@ mod run;
 mod save;
 mod serve;
 mod signals;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod terminal;
 mod token;
 mod tools;
@@ -142,7 +144,8 @@ pub(super) fn main() -> ExitCode {
 
 fn start(cli: Cli, format: LogFormat, out: &Output) -> Result<Exit, Problem> {
     let cx = Context::new(cli.global.config, out)?;
-    log::start(cli.global.verbose, cx.environment().log.as_deref(), format)?;
+    // Until everything has ended: what was collected last is sent then.
+    let _log = log::start(cli.global.verbose, cx.environment().log.as_deref(), format)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Guests' file calls run on these threads; timers must not wait for many of them.
         .event_interval(4)
