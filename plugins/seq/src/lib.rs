@@ -27,6 +27,8 @@ mod run;
 mod sequence;
 mod stack;
 mod store;
+#[cfg(test)]
+mod testing;
 mod tools_string;
 
 /// The private folder that the host gives to this plugin.
