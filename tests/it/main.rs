@@ -21,6 +21,7 @@ mod native;
 mod nested;
 mod outcomes;
 mod outputs;
+mod quota;
 mod seq;
 mod seq_authority;
 mod seq_missing;

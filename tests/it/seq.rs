@@ -1,8 +1,21 @@
 //! What the tests of sequences share: short ways to write documents and to read reports.
 //! All of them go through the real component and the real kernel.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate::tool::ToolResult;
+use toolgate::{
+    ports::NativeTool,
+    stage::StageContext,
+    tool::{Failure, FailureKind, Output, ToolName, ToolResult, ToolSpec},
+};
 
 use crate::world::{World, value, world};
 
@@ -86,4 +99,76 @@ pub(crate) fn groups(report: &Value) -> Vec<&str> {
 pub(crate) fn items(report: &Value, group: usize) -> Vec<&str> {
     let items = report["groups"][group]["items"].as_array().unwrap().iter();
     items.map(|item| item["status"].as_str().unwrap()).collect()
+}
+
+/// A tool of the host that counts its calls and ends as the test says.
+pub(crate) struct Counting {
+    spec: ToolSpec,
+    calls: AtomicUsize,
+    end: Box<dyn Fn(usize) -> End + Send + Sync>,
+    /// Calls that were dropped before they ended.
+    pub(crate) dropped: Arc<AtomicUsize>,
+}
+
+pub(crate) enum End {
+    Gives(Value),
+    Fails(FailureKind),
+    /// Until the host gives up.
+    Never,
+}
+
+impl Counting {
+    pub(crate) fn new(
+        name: &str,
+        timeout: Duration,
+        end: impl Fn(usize) -> End + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+        let mut spec = ToolSpec::new(ToolName::new(name).unwrap(), "for tests", schema);
+        spec.parallel_safe = true;
+        spec.timeout = Some(timeout);
+        Arc::new(Self {
+            spec,
+            calls: AtomicUsize::new(0),
+            end: Box::new(end),
+            dropped: Arc::default(),
+        })
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl NativeTool for Counting {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        self: Arc<Self>,
+        _: Arc<StageContext>,
+        _: Arc<Value>,
+    ) -> BoxFuture<'static, Result<Output, Failure>> {
+        let end = (self.end)(self.calls.fetch_add(1, Ordering::SeqCst) + 1);
+        let dropped = Dropped(Arc::clone(&self.dropped));
+        Box::pin(async move {
+            let outcome = match end {
+                End::Gives(value) => Ok(Output { value, blocks: Vec::new() }),
+                End::Fails(kind) => Err(Failure::host(kind, "not found, as asked")),
+                End::Never => std::future::pending().await,
+            };
+            std::mem::forget(dropped);
+            outcome
+        })
+    }
+}
+
+/// Counts itself when a call is given up.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }

@@ -133,8 +133,6 @@ impl Maker {
         let workspace = self.workspace();
         // The test plugins come the way that any plugin comes: from the plugin folder.
         let plugins = root.join(self.plugin_dir);
-        // What an earlier host beside this one had is gone.
-        let _ = fs::remove_dir_all(&plugins);
         fs::create_dir_all(&plugins).unwrap();
         for (name, bytes) in &self.plugins {
             fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();

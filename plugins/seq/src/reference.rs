@@ -167,11 +167,6 @@ impl Path {
         Ok(value)
     }
 
-    /// Whether it is an input itself, not something inside one.
-    pub(crate) fn is_bare(&self) -> bool {
-        self.rest.is_empty()
-    }
-
     /// Without the `$`.
     fn spelled(&self) -> String {
         let mut text = format!("args.{}", self.key);

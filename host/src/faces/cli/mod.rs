@@ -23,6 +23,7 @@ mod problem;
 mod results;
 mod run;
 mod save;
+mod seq;
 mod terminal;
 mod tools;
 mod trust;
@@ -82,6 +83,8 @@ enum Command {
     Call(call::Call),
     /// Run a model's reply as one batch
     Batch(batch::BatchCommand),
+    /// Create, run, list, show or delete sequences of tool calls
+    Seq(seq::Seq),
     /// List the tools, or show one
     Tools(tools::Tools),
     /// List the plugins, or show one
@@ -144,6 +147,7 @@ async fn perform(command: Command, cx: &Context<'_>) -> Result<Exit, Problem> {
         Command::Trust(args) => trust::perform(cx, &args),
         Command::Call(args) => call::perform(cx, args).await,
         Command::Batch(args) => batch::perform(cx, &args).await,
+        Command::Seq(args) => seq::perform(cx, args).await,
         Command::Tools(args) => tools::perform(cx, &args).await,
         Command::Plugins(args) => plugins::perform(cx, &args).await,
         Command::Check(args) => check::perform(cx, &args).await,

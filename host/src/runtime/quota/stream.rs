@@ -1,0 +1,64 @@
+//! A stream into a file of the private folder: room is taken before each write.
+
+use std::{fs::File, io, sync::Arc};
+
+use bytes::Bytes;
+use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+use super::Quota;
+
+pub(super) struct Metered {
+    pub(super) inner: DynOutputStream,
+    pub(super) file: Arc<File>,
+    pub(super) quota: Arc<Quota>,
+    /// Where the next byte goes; none: to the end.
+    pub(super) position: Option<u64>,
+}
+
+impl Metered {
+    fn reserve(&mut self, length: usize) -> StreamResult<()> {
+        let failed = |error: io::Error| StreamError::LastOperationFailed(error.into());
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        let size = self.file.metadata().map_err(failed)?.len();
+        let end = self.position.unwrap_or(size).saturating_add(length);
+        if !self.quota.reserve(end.saturating_sub(size)).map_err(failed)? {
+            return Err(failed(io::ErrorKind::QuotaExceeded.into()));
+        }
+        if let Some(position) = &mut self.position {
+            *position = end;
+        }
+        Ok(())
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Metered {
+    async fn ready(&mut self) {
+        self.inner.ready().await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for Metered {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.reserve(bytes.len())?;
+        self.inner.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.reserve(bytes.len())?;
+        self.inner.blocking_write_and_flush(bytes).await
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.inner.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        self.inner.check_write()
+    }
+
+    async fn cancel(&mut self) {
+        self.inner.cancel().await;
+    }
+}
