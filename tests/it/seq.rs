@@ -44,13 +44,17 @@ pub(crate) fn echo(text: &str, slot: &str) -> Value {
 /// A group; `more` holds further keys.
 pub(crate) fn group(name: &str, items: &[Value], more: Value) -> Value {
     let mut group = json!({ "name": name, "tools": tools(items) });
-    let Value::Object(more) = more else { panic!("{more}") };
+    let Value::Object(more) = more else {
+        panic!("{more}")
+    };
     group.as_object_mut().unwrap().extend(more);
     group
 }
 
 pub(crate) async fn create(world: &World, name: &str, groups: &[Value]) -> ToolResult {
-    world.call("seq_create", json!({ "name": name, "groups": groups })).await
+    world
+        .call("seq_create", json!({ "name": name, "groups": groups }))
+        .await
 }
 
 /// What a good document gives.
@@ -61,7 +65,10 @@ pub(crate) async fn created(world: &World, name: &str, groups: &[Value]) -> Valu
 /// All errors of a document that is refused.
 pub(crate) fn errors(result: &ToolResult) -> Vec<Value> {
     let failure = result.outcome.as_ref().expect_err("it was taken");
-    let value = failure.value.as_ref().unwrap_or_else(|| panic!("{failure:?}"));
+    let value = failure
+        .value
+        .as_ref()
+        .unwrap_or_else(|| panic!("{failure:?}"));
     assert_eq!(value["saved"], false);
     value["errors"].as_array().unwrap().clone()
 }
@@ -79,20 +86,29 @@ pub(crate) async fn run(world: &World, name: &str, args: Value) -> Value {
 }
 
 pub(crate) async fn run_as(world: &World, principal: &str, name: &str, args: Value) -> Value {
-    report(&world.call_as(principal, "seq_run", json!({ "name": name, "args": args })).await)
+    report(
+        &world
+            .call_as(principal, "seq_run", json!({ "name": name, "args": args }))
+            .await,
+    )
 }
 
 pub(crate) fn report(result: &ToolResult) -> Value {
     match &result.outcome {
         Ok(output) => output.value.clone(),
-        Err(failure) => failure.value.clone().unwrap_or_else(|| panic!("{failure:?}")),
+        Err(failure) => failure
+            .value
+            .clone()
+            .unwrap_or_else(|| panic!("{failure:?}")),
     }
 }
 
 /// The status of each group.
 pub(crate) fn groups(report: &Value) -> Vec<&str> {
     let groups = report["groups"].as_array().unwrap().iter();
-    groups.map(|group| group["status"].as_str().unwrap()).collect()
+    groups
+        .map(|group| group["status"].as_str().unwrap())
+        .collect()
 }
 
 /// The status of each item of one group.
@@ -154,7 +170,10 @@ impl NativeTool for Counting {
         let dropped = Dropped(Arc::clone(&self.dropped));
         Box::pin(async move {
             let outcome = match end {
-                End::Gives(value) => Ok(Output { value, blocks: Vec::new() }),
+                End::Gives(value) => Ok(Output {
+                    value,
+                    blocks: Vec::new(),
+                }),
                 End::Fails(kind) => Err(Failure::host(kind, "not found, as asked")),
                 End::Never => std::future::pending().await,
             };

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    seq::{created, create, echo, errors, gives, group, refused, run, start},
+    seq::{create, created, echo, errors, gives, group, refused, run, start},
     world::World,
 };
 
@@ -12,7 +12,12 @@ async fn warnings(world: &World, groups: &[Value]) -> Vec<(String, String)> {
     let created = created(world, "warned", groups).await;
     let warnings = created["warnings"].as_array().unwrap().iter();
     warnings
-        .map(|warning| (warning["path"].as_str().unwrap().to_owned(), warning["message"].as_str().unwrap().to_owned()))
+        .map(|warning| {
+            (
+                warning["path"].as_str().unwrap().to_owned(),
+                warning["message"].as_str().unwrap().to_owned(),
+            )
+        })
         .collect()
 }
 
@@ -24,7 +29,10 @@ fn calls(target: &str) -> Value {
 async fn says(world: &World, groups: &[Value], path: &str, message: &str, hint: &str) {
     let error = refused(world, groups).await;
     assert_eq!(error["path"], path, "{error}");
-    assert!(error["message"].as_str().unwrap().contains(message), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains(message),
+        "{error}"
+    );
     assert!(error["hint"].as_str().unwrap().contains(hint), "{error}");
 }
 
@@ -33,38 +41,132 @@ async fn slots_and_references_are_declared() {
     let world = start().await;
     let out = json!({ "out": { "x": "any", "list": "array" } });
     // 1
-    says(&world, &[group("a", &[echo("t", "x"), echo("t", "list"), echo("t", "xx")], out.clone())],
-        "groups[0].tools[2].as", "declares no `xx`", "declared: `x`, `list`").await;
+    says(
+        &world,
+        &[group(
+            "a",
+            &[echo("t", "x"), echo("t", "list"), echo("t", "xx")],
+            out.clone(),
+        )],
+        "groups[0].tools[2].as",
+        "declares no `xx`",
+        "declared: `x`, `list`",
+    )
+    .await;
     // 2: in args, nested too, in `when`, and in an item's own `when`.
     let nested = json!({ "tool": "everything", "args": { "required": "a", "list": [{ "old": "x $args.hots" }] } });
     let input = |more: Value| {
         let mut all = json!({ "in": { "host": "string" } });
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         all
     };
     let used = json!({ "tool": "echo", "args": { "text": "$args.host" } });
-    says(&world, &[group("a", &[used.clone(), nested], input(json!({})))],
-        "groups[0].tools[1].args.list[0].old", "declares no `hots`", "write `host`; declared: `host`").await;
-    says(&world, &[group("a", std::slice::from_ref(&used), input(json!({ "when": "$args.deep == true" })))],
-        "groups[0].when", "declares no `deep`", "declared: `host`").await;
+    says(
+        &world,
+        &[group("a", &[used.clone(), nested], input(json!({})))],
+        "groups[0].tools[1].args.list[0].old",
+        "declares no `hots`",
+        "write `host`; declared: `host`",
+    )
+    .await;
+    says(
+        &world,
+        &[group(
+            "a",
+            std::slice::from_ref(&used),
+            input(json!({ "when": "$args.deep == true" })),
+        )],
+        "groups[0].when",
+        "declares no `deep`",
+        "declared: `host`",
+    )
+    .await;
     let when = json!({ "tool": "seq_when_call", "args": { "target": "b", "when": "$args.deep" } });
-    let b = group("b", &[echo("t", "x")], json!({ "step": false, "out": { "x": "any" } }));
-    says(&world, &[group("a", &[used, when], input(json!({}))), b],
-        "groups[0].tools[1].args.when", "declares no `deep`", "declared: `host`").await;
+    let b = group(
+        "b",
+        &[echo("t", "x")],
+        json!({ "step": false, "out": { "x": "any" } }),
+    );
+    says(
+        &world,
+        &[group("a", &[used, when], input(json!({}))), b],
+        "groups[0].tools[1].args.when",
+        "declares no `deep`",
+        "declared: `host`",
+    )
+    .await;
     // 3
-    says(&world, &[group("a", &[echo("t", "x"), echo("t", "x"), echo("t", "list"), echo("t", "list")], out)],
-        "groups[0].tools[1].as", "a second item writes `x`", "\"x\":\"array\"").await;
+    says(
+        &world,
+        &[group(
+            "a",
+            &[
+                echo("t", "x"),
+                echo("t", "x"),
+                echo("t", "list"),
+                echo("t", "list"),
+            ],
+            out,
+        )],
+        "groups[0].tools[1].as",
+        "a second item writes `x`",
+        "\"x\":\"array\"",
+    )
+    .await;
     // 11
-    let unused = group("a", &[echo("t", "x")], json!({ "in": { "n": "integer" }, "out": { "x": "any", "y": "any" } }));
-    let paths: Vec<String> = warnings(&world, &[unused]).await.into_iter().map(|(path, _)| path).collect();
+    let unused = group(
+        "a",
+        &[echo("t", "x")],
+        json!({ "in": { "n": "integer" }, "out": { "x": "any", "y": "any" } }),
+    );
+    let paths: Vec<String> = warnings(&world, &[unused])
+        .await
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
     assert_eq!(paths, ["groups[0].out.y", "groups[0].in.n"]);
     // 19
-    for (key, path) in [("error", "groups[0].out.error"), ("isError", "groups[0].out.isError")] {
-        says(&world, &[group("a", &[echo("t", key)], json!({ "out": { key: "any" } }))], path, "read as a failure", "`errors`").await;
+    for (key, path) in [
+        ("error", "groups[0].out.error"),
+        ("isError", "groups[0].out.isError"),
+    ] {
+        says(
+            &world,
+            &[group(
+                "a",
+                &[echo("t", key)],
+                json!({ "out": { key: "any" } }),
+            )],
+            path,
+            "read as a failure",
+            "`errors`",
+        )
+        .await;
     }
-    says(&world, &[group("a", &[echo("t", "reason"), echo("t", "hint")], json!({ "out": { "reason": "any", "hint": "any" } }))],
-        "groups[0].out", "read as a failure", "`errors`").await;
-    created(&world, "fine", &[group("a", &[echo("t", "reason"), echo("t", "x")], json!({ "out": { "reason": "any", "x": "any" } }))]).await;
+    says(
+        &world,
+        &[group(
+            "a",
+            &[echo("t", "reason"), echo("t", "hint")],
+            json!({ "out": { "reason": "any", "hint": "any" } }),
+        )],
+        "groups[0].out",
+        "read as a failure",
+        "`errors`",
+    )
+    .await;
+    created(
+        &world,
+        "fine",
+        &[group(
+            "a",
+            &[echo("t", "reason"), echo("t", "x")],
+            json!({ "out": { "reason": "any", "x": "any" } }),
+        )],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -78,28 +180,82 @@ async fn tools_that_run_alone_say_so() {
         item
     };
     // 4
-    says(&world, &[group("a", &[alone(false)], json!({}))],
-        "groups[0].tools[0].tool", "`sleep_alone` is not parallel-safe", "\"parallel\":false to groups[0], and \"unsafe_serial\":true").await;
-    says(&world, &[group("a", &[alone(false)], json!({ "parallel": false }))],
-        "groups[0].tools[0].unsafe_serial", "not parallel-safe", "\"unsafe_serial\":true").await;
+    says(
+        &world,
+        &[group("a", &[alone(false)], json!({}))],
+        "groups[0].tools[0].tool",
+        "`sleep_alone` is not parallel-safe",
+        "\"parallel\":false to groups[0], and \"unsafe_serial\":true",
+    )
+    .await;
+    says(
+        &world,
+        &[group("a", &[alone(false)], json!({ "parallel": false }))],
+        "groups[0].tools[0].unsafe_serial",
+        "not parallel-safe",
+        "\"unsafe_serial\":true",
+    )
+    .await;
     let both = errors(&create(&world, "x", &[group("a", &[alone(true)], json!({}))]).await);
-    assert!(both.iter().any(|error| error["path"] == "groups[0].tools[0].unsafe_serial"), "{both:?}");
-    created(&world, "x", &[group("a", &[alone(true)], json!({ "parallel": false }))]).await;
+    assert!(
+        both.iter()
+            .any(|error| error["path"] == "groups[0].tools[0].unsafe_serial"),
+        "{both:?}"
+    );
+    created(
+        &world,
+        "x",
+        &[group("a", &[alone(true)], json!({ "parallel": false }))],
+    )
+    .await;
     let needless = json!({ "tool": "echo", "args": { "text": "x" }, "unsafe_serial": true });
-    let warned = warnings(&world, &[group("a", &[needless], json!({ "parallel": false }))]).await;
+    let warned = warnings(
+        &world,
+        &[group("a", &[needless], json!({ "parallel": false }))],
+    )
+    .await;
     assert_eq!(warned[0].0, "groups[0].tools[0].unsafe_serial");
     // 10
-    let warned = warnings(&world, &[group("a", &[json!({ "tool": "no_such" })], json!({}))]).await;
-    assert_eq!(warned, [("groups[0].tools[0].tool".into(), "there is no tool `no_such` now".to_owned())]);
+    let warned = warnings(
+        &world,
+        &[group("a", &[json!({ "tool": "no_such" })], json!({}))],
+    )
+    .await;
+    assert_eq!(
+        warned,
+        [(
+            "groups[0].tools[0].tool".into(),
+            "there is no tool `no_such` now".to_owned()
+        )]
+    );
     // 12
     for tool in ["seq_create", "seq_delete", "seq_run"] {
-        says(&world, &[group("a", &[json!({ "tool": tool, "args": { "name": "x" } })], json!({}))],
-            "groups[0].tools[0].tool", "a sequence does not edit sequences", "seq_call").await;
+        says(
+            &world,
+            &[group(
+                "a",
+                &[json!({ "tool": tool, "args": { "name": "x" } })],
+                json!({}),
+            )],
+            "groups[0].tools[0].tool",
+            "a sequence does not edit sequences",
+            "seq_call",
+        )
+        .await;
     }
     // 20
-    let shell = json!({ "tool": "cmd_run", "args": { "command": "ls $args.dir" }, "unsafe_serial": true });
+    let shell =
+        json!({ "tool": "cmd_run", "args": { "command": "ls $args.dir" }, "unsafe_serial": true });
     let argv = json!({ "tool": "cmd_run", "args": { "argv": ["ls", "$args.dir"] }, "unsafe_serial": true });
-    let warned = warnings(&world, &[group("a", &[shell, argv], json!({ "parallel": false, "in": { "dir": "string" } }))]).await;
+    let warned = warnings(
+        &world,
+        &[group(
+            "a",
+            &[shell, argv],
+            json!({ "parallel": false, "in": { "dir": "string" } }),
+        )],
+    )
+    .await;
     assert_eq!(warned.len(), 1);
     assert_eq!(warned[0].0, "groups[0].tools[0].args.command");
     assert!(warned[0].1.contains("the shell will read the value"));
@@ -110,11 +266,19 @@ async fn output_channels_are_items_like_any_other() {
     let config = format!("{}[outputs.notes]\nkind = \"memory\"\n", crate::seq::GRANT);
     let world = crate::world::world(&config).start().await;
     // 13
-    let sends: Vec<Value> = (0..5).map(|n| json!({ "tool": "output_send__notes", "args": { "text": format!("{n}") } })).collect();
+    let sends: Vec<Value> = (0..5)
+        .map(|n| json!({ "tool": "output_send__notes", "args": { "text": format!("{n}") } }))
+        .collect();
     let created = created(&world, "s", &[group("a", &sends, json!({}))]).await;
     assert_eq!(created["warnings"], json!([]));
     assert_eq!(run(&world, "s", json!({})).await["status"], "ok");
-    let texts: Vec<String> = world.host.memory_outputs().messages("notes").into_iter().map(|message| message.text).collect();
+    let texts: Vec<String> = world
+        .host
+        .memory_outputs()
+        .messages("notes")
+        .into_iter()
+        .map(|message| message.text)
+        .collect();
     assert_eq!(texts, ["0", "1", "2", "3", "4"]);
 }
 
@@ -123,22 +287,55 @@ async fn calls_lead_somewhere_and_not_in_a_circle() {
     let world = start().await;
     let a = group("a", &[echo("t", "x")], json!({ "out": { "x": "any" } }));
     // 5
-    says(&world, &[a.clone(), group("b", &[calls("aa")], json!({}))],
-        "groups[1].tools[0].args.target", "no group `aa`", "write `a`; its groups: `a`, `b`").await;
+    says(
+        &world,
+        &[a.clone(), group("b", &[calls("aa")], json!({}))],
+        "groups[1].tools[0].args.target",
+        "no group `aa`",
+        "write `a`; its groups: `a`, `b`",
+    )
+    .await;
     // 6
     for target in ["", "#", "$args.x", "#$args.x", "#../x"] {
         let error = refused(&world, &[group("b", &[calls(target)], json!({}))]).await;
-        assert_eq!(error["path"], "groups[0].tools[0].args.target", "{target}: {error}");
+        assert_eq!(
+            error["path"], "groups[0].tools[0].args.target",
+            "{target}: {error}"
+        );
     }
     // 7
     let warned = warnings(&world, &[group("b", &[calls("#later")], json!({}))]).await;
     assert!(warned[0].1.contains("no sequence `later` yet"));
     // 9
-    says(&world, &[group("a", &[calls("b")], json!({})), group("b", &[calls("c")], json!({})), group("c", &[calls("a")], json!({}))],
-        "groups[0].tools", "in a circle: a → b → c → a", "remove").await;
-    says(&world, &[group("a", &[calls("a")], json!({}))], "groups[0].tools", "in a circle: a → a", "remove").await;
+    says(
+        &world,
+        &[
+            group("a", &[calls("b")], json!({})),
+            group("b", &[calls("c")], json!({})),
+            group("c", &[calls("a")], json!({})),
+        ],
+        "groups[0].tools",
+        "in a circle: a → b → c → a",
+        "remove",
+    )
+    .await;
+    says(
+        &world,
+        &[group("a", &[calls("a")], json!({}))],
+        "groups[0].tools",
+        "in a circle: a → a",
+        "remove",
+    )
+    .await;
     // 15
-    says(&world, &[a.clone(), a], "groups[1].name", "a second group is named `a`", "a name of its own").await;
+    says(
+        &world,
+        &[a.clone(), a],
+        "groups[1].name",
+        "a second group is named `a`",
+        "a name of its own",
+    )
+    .await;
 }
 
 /// 8, in a process that has not seen the other sequences being made.
@@ -146,12 +343,26 @@ async fn calls_lead_somewhere_and_not_in_a_circle() {
 async fn circles_over_stored_sequences_are_refused_after_a_restart_too() {
     let world = start().await;
     created(&world, "A", &[group("a", &[calls("#B")], json!({}))]).await;
-    created(&world, "B", &[group("a", &[calls("#C"), calls("#D")], json!({}))]).await;
+    created(
+        &world,
+        "B",
+        &[group("a", &[calls("#C"), calls("#D")], json!({}))],
+    )
+    .await;
     let other = world.beside(crate::seq::GRANT).start().await;
     let error = refused_as(&other, "D", &[group("a", &[calls("#A")], json!({}))]).await;
-    assert!(error["message"].as_str().unwrap().ends_with("#D → #A → #B → #D"), "{error}");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("#D → #A → #B → #D"),
+        "{error}"
+    );
     let error = refused_as(&other, "S", &[group("a", &[calls("#S")], json!({}))]).await;
-    assert!(error["message"].as_str().unwrap().ends_with("#S → #S"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().ends_with("#S → #S"),
+        "{error}"
+    );
 }
 
 async fn refused_as(world: &World, name: &str, groups: &[Value]) -> Value {
@@ -162,26 +373,71 @@ async fn refused_as(world: &World, name: &str, groups: &[Value]) -> Value {
 async fn what_no_step_supplies_becomes_an_input() {
     let world = start().await;
     let first = |out: &str, more: Value| {
-        let mut all = json!({ "in": { "host": "string", "deep": "boolean?" }, "out": { "x": out } });
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        group("first", &[gives(&json!(1), "x"), json!({ "tool": "echo", "args": { "text": "$args.host $args.deep" } })], all)
+        let mut all =
+            json!({ "in": { "host": "string", "deep": "boolean?" }, "out": { "x": out } });
+        all.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        group(
+            "first",
+            &[
+                gives(&json!(1), "x"),
+                json!({ "tool": "echo", "args": { "text": "$args.host $args.deep" } }),
+            ],
+            all,
+        )
     };
-    let second = |ty: &str| group("second", &[echo("$args.x $args.port", "y")], json!({ "in": { "x": ty, "port": "integer" }, "out": { "y": "any" } }));
+    let second = |ty: &str| {
+        group(
+            "second",
+            &[echo("$args.x $args.port", "y")],
+            json!({ "in": { "x": ty, "port": "integer" }, "out": { "y": "any" } }),
+        )
+    };
     // 14
-    let made = created(&world, "s", &[first("integer", json!({})), second("integer")]).await;
-    assert_eq!(made["inputs"], json!({ "host": "string", "deep": "boolean?", "port": "integer" }));
-    assert_eq!(made["groups"][0], json!({ "name": "first", "description": "", "in": { "host": "string", "deep": "boolean?" }, "out": { "x": "integer" }, "tools": 2 }));
-    says(&world, &[first("array", json!({})), second("string")],
-        "groups[1].in.x", "step `first` before it gives array", "{\"in\":{\"x\":\"array\"}}").await;
+    let made = created(
+        &world,
+        "s",
+        &[first("integer", json!({})), second("integer")],
+    )
+    .await;
+    assert_eq!(
+        made["inputs"],
+        json!({ "host": "string", "deep": "boolean?", "port": "integer" })
+    );
+    assert_eq!(
+        made["groups"][0],
+        json!({ "name": "first", "description": "", "in": { "host": "string", "deep": "boolean?" }, "out": { "x": "integer" }, "tools": 2 })
+    );
+    says(
+        &world,
+        &[first("array", json!({})), second("string")],
+        "groups[1].in.x",
+        "step `first` before it gives array",
+        "{\"in\":{\"x\":\"array\"}}",
+    )
+    .await;
     // 16
-    for more in [json!({ "when": "$args.deep" }), json!({ "on_error": "continue" }), json!({ "missing": "skip" })] {
+    for more in [
+        json!({ "when": "$args.deep" }),
+        json!({ "on_error": "continue" }),
+        json!({ "missing": "skip" }),
+    ] {
         let warned = warnings(&world, &[first("integer", more), second("integer")]).await;
         assert_eq!(warned[0].0, "groups[1].in.x", "{warned:?}");
         assert!(warned[0].1.contains("only step `first` supplies `x`"));
     }
     // 17
-    let one = group("one", &[echo("$args.host", "x")], json!({ "in": { "host": "string" }, "out": { "x": "any" } }));
-    let all = group("all", &[json!({ "tool": "seq_call", "args": { "target": "one", "args": { "host": "h" } } })], json!({}));
+    let one = group(
+        "one",
+        &[echo("$args.host", "x")],
+        json!({ "in": { "host": "string" }, "out": { "x": "any" } }),
+    );
+    let all = group(
+        "all",
+        &[json!({ "tool": "seq_call", "args": { "target": "one", "args": { "host": "h" } } })],
+        json!({}),
+    );
     let made = created(&world, "s", &[one, all]).await;
     assert_eq!(made["warnings"][0]["hint"], "did you mean \"step\":false?");
     assert_eq!(made["warnings"][0]["path"], "groups[0].step");
@@ -190,18 +446,48 @@ async fn what_no_step_supplies_becomes_an_input() {
 #[tokio::test]
 async fn all_errors_come_at_once_and_the_old_version_stays() {
     let world = start().await;
-    let good = [group("a", &[echo("old", "x")], json!({ "out": { "x": "any" } }))];
+    let good = [group(
+        "a",
+        &[echo("old", "x")],
+        json!({ "out": { "x": "any" } }),
+    )];
     created(&world, "s", &good).await;
     let bad = [
         json!({ "name": "a", "paralell": true, "in": { "n": "numbr" }, "tools": "{\"tool\":\"echo\"}" }),
-        group("a", &[echo("$args.no", "y"), json!({ "tool": "sleep_alone", "args": { "ms": 1 } })], json!({ "on_error": "never" })),
+        group(
+            "a",
+            &[
+                echo("$args.no", "y"),
+                json!({ "tool": "sleep_alone", "args": { "ms": 1 } }),
+            ],
+            json!({ "on_error": "never" }),
+        ),
     ];
     let result = create(&world, "s", &bad).await;
-    let paths: Vec<String> = errors(&result).iter().map(|error| error["path"].as_str().unwrap().to_owned()).collect();
-    for path in ["groups[0].paralell", "groups[0].in.n", "groups[0].tools", "groups[1].on_error", "groups[1].tools[0].as", "groups[1].tools[0].args.text", "groups[1].tools[1].tool", "groups[1].name"] {
-        assert!(paths.iter().any(|found| found == path), "{path} in {paths:?}");
+    let paths: Vec<String> = errors(&result)
+        .iter()
+        .map(|error| error["path"].as_str().unwrap().to_owned())
+        .collect();
+    for path in [
+        "groups[0].paralell",
+        "groups[0].in.n",
+        "groups[0].tools",
+        "groups[1].on_error",
+        "groups[1].tools[0].as",
+        "groups[1].tools[0].args.text",
+        "groups[1].tools[1].tool",
+        "groups[1].name",
+    ] {
+        assert!(
+            paths.iter().any(|found| found == path),
+            "{path} in {paths:?}"
+        );
     }
     assert_eq!(paths.len(), 8, "{paths:?}");
-    assert!(result.text.contains("the first of 8 errors"), "{}", result.text);
+    assert!(
+        result.text.contains("the first of 8 errors"),
+        "{}",
+        result.text
+    );
     assert_eq!(run(&world, "s", json!({})).await["out"]["x"], "old");
 }

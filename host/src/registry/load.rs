@@ -21,7 +21,8 @@ use crate::{
     policy::FsGrant,
     process::Launcher,
     runtime::{
-        Capability, CodeCache, Component, Described, Engines, MAX_BYTES, Quota, Sandbox, SandboxParts,
+        Capability, CodeCache, Component, Described, Engines, MAX_BYTES, Quota, Sandbox,
+        SandboxParts,
     },
     tool::{Implementation, PluginName, ToolSpec},
 };

@@ -188,7 +188,9 @@ async fn set_times_at(
     let start = Arc::clone(&dir.dir);
     blocking(inline(&store), move || {
         match want.open(&start, Path::new(&path))? {
-            Opened::Dir(file) | Opened::File(file, _) => file.set_times(times).map_err(FsError::from),
+            Opened::Dir(file) | Opened::File(file, _) => {
+                file.set_times(times).map_err(FsError::from)
+            }
             Opened::Special | Opened::NotDir => Err(ErrorCode::Unsupported.into()),
         }
     })

@@ -10,7 +10,7 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 pub(super) use shadow::shadow;
@@ -33,6 +33,15 @@ struct State {
     used: Option<u64>,
     /// Growth since the folder was counted.
     since: u64,
+    /// Reserved for writes that have not ended: no count of the folder can be sure of them.
+    pending: u64,
+}
+
+/// Room for one write, which may be under way as long as this is held.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    quota: Arc<Quota>,
+    bytes: u64,
 }
 
 impl Quota {
@@ -53,37 +62,55 @@ impl Quota {
 
     /// A new version of the plugin does not believe the old one's count.
     pub fn recount(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
+        self.state().used = None;
     }
 
-    /// Takes room for this many bytes. False: there is none, also by a fresh count.
-    pub(super) fn reserve(&self, growth: u64) -> io::Result<bool> {
+    /// Takes room for this many bytes. None: there is none, also by a fresh count.
+    pub(super) fn reserve(self: &Arc<Self>, growth: u64) -> io::Result<Option<Reserved>> {
+        let reserved = || Reserved {
+            quota: Arc::clone(self),
+            bytes: growth,
+        };
         if growth == 0 {
-            return Ok(true);
+            return Ok(Some(reserved()));
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let fits = |used: u64| used.checked_add(growth).is_some_and(|sum| sum <= LIMIT);
-        let known = state.used.filter(|used| fits(*used) && state.since + growth <= TRUST);
+        let known = state
+            .used
+            .filter(|used| fits(*used) && state.since + growth <= TRUST);
         let used = match known {
             Some(used) => used,
             None => {
                 state.since = 0;
-                count(&self.folder)?
+                count(&self.folder)?.saturating_add(state.pending)
             }
         };
         if !fits(used) {
             state.used = Some(used);
-            return Ok(false);
+            return Ok(None);
         }
         state.used = Some(used + growth);
         state.since += growth;
-        Ok(true)
+        state.pending += growth;
+        Ok(Some(reserved()))
     }
 
     /// Gives room back.
     pub(super) fn release(&self, bytes: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.used = state.used.map(|used| used.saturating_sub(bytes));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut state = self.quota.state();
+        state.pending = state.pending.saturating_sub(self.bytes);
     }
 }
 
@@ -99,10 +126,14 @@ fn count(folder: &Path) -> io::Result<u64> {
         };
         for entry in entries {
             let entry = entry?;
-            let Ok(found) = entry.metadata() else { continue };
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
             if found.is_dir() {
                 folders.push(entry.path());
-            } else if found.is_file() && (found.nlink() == 1 || seen.insert((found.dev(), found.ino()))) {
+            } else if found.is_file()
+                && (found.nlink() == 1 || seen.insert((found.dev(), found.ino())))
+            {
                 sum = sum.saturating_add(found.len());
             }
         }
@@ -122,7 +153,9 @@ impl Private {
     }
 
     pub(super) fn holds(&self, file: &Arc<fs::File>) -> bool {
-        self.0.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(file)))
+        self.0
+            .iter()
+            .any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(file)))
     }
 }
 
@@ -130,23 +163,27 @@ impl Private {
 mod tests {
     use super::*;
 
-    fn folder() -> (tempfile::TempDir, Quota) {
+    fn folder() -> (tempfile::TempDir, Arc<Quota>) {
         let folder = tempfile::tempdir().unwrap();
-        let quota = Quota::of(folder.path().to_owned());
+        let quota = Arc::new(Quota::of(folder.path().to_owned()));
         (folder, quota)
+    }
+
+    fn fits(quota: &Arc<Quota>, growth: u64) -> bool {
+        quota.reserve(growth).unwrap().is_some()
     }
 
     #[test]
     fn what_is_there_counts() {
         let (folder, quota) = folder();
         fs::create_dir_all(folder.path().join("a/b")).unwrap();
-        fs::File::create(folder.path().join("a/b/big")).unwrap().set_len(LIMIT - 10).unwrap();
+        let big = folder.path().join("a/b/big");
+        fs::File::create(&big).unwrap().set_len(LIMIT - 10).unwrap();
         std::os::unix::fs::symlink("/", folder.path().join("root")).unwrap();
-        fs::hard_link(folder.path().join("a/b/big"), folder.path().join("same")).unwrap();
-        assert!(quota.reserve(10).unwrap());
-        assert!(!quota.reserve(1).unwrap() || count(folder.path()).unwrap() == LIMIT - 10);
-        assert!(!quota.reserve(11).unwrap());
-        assert!(!quota.reserve(u64::MAX).unwrap());
+        fs::hard_link(&big, folder.path().join("same")).unwrap();
+        for (growth, fit) in [(0, true), (11, false), (u64::MAX, false), (10, true)] {
+            assert_eq!(fits(&quota, growth), fit, "{growth}");
+        }
     }
 
     #[test]
@@ -154,14 +191,25 @@ mod tests {
         let (folder, quota) = folder();
         // Reserved and never written, as by a call that was ended.
         for _ in 0..LIMIT / TRUST + 5 {
-            assert!(quota.reserve(TRUST).unwrap());
+            assert!(fits(&quota, TRUST));
         }
         let file = fs::File::create(folder.path().join("big")).unwrap();
         file.set_len(LIMIT).unwrap();
-        assert!(!quota.reserve(TRUST).unwrap(), "another process filled it");
+        assert!(!fits(&quota, TRUST), "another process filled it");
         file.set_len(0).unwrap();
-        assert!(quota.reserve(TRUST).unwrap());
+        assert!(fits(&quota, TRUST));
         quota.release(u64::MAX);
-        assert!(quota.reserve(1).unwrap());
+        assert!(fits(&quota, 1));
+    }
+
+    #[test]
+    fn a_write_that_is_under_way_is_in_every_count() {
+        let (_folder, quota) = folder();
+        let held: Vec<_> = (0..LIMIT / TRUST)
+            .map(|_| quota.reserve(TRUST).unwrap().unwrap())
+            .collect();
+        assert!(!fits(&quota, 1));
+        drop(held);
+        assert!(fits(&quota, LIMIT));
     }
 }

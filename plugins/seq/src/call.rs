@@ -94,7 +94,12 @@ pub(crate) fn seq_when_call(context: &Context, arguments: WhenCall) -> Result<Ou
     when_call(&Host::now(), &Store::at(crate::FOLDER), context, arguments)
 }
 
-pub(crate) fn run(kernel: &impl Kernel, store: &Store, context: &Context, arguments: &RunArguments) -> Result<Output, Failure> {
+pub(crate) fn run(
+    kernel: &impl Kernel,
+    store: &Store,
+    context: &Context,
+    arguments: &RunArguments,
+) -> Result<Output, Failure> {
     let stored = load(store, &named(&arguments.name)?, "name")?;
     let stack = Stack::read(&context.extra)?;
     let (report, run) = sequence(kernel, &stored, &stack, &arguments.args)?;
@@ -110,7 +115,12 @@ pub(crate) fn run(kernel: &impl Kernel, store: &Store, context: &Context, argume
     }
 }
 
-pub(crate) fn call(kernel: &impl Kernel, store: &Store, context: &Context, arguments: &Call) -> Result<Output, Failure> {
+pub(crate) fn call(
+    kernel: &impl Kernel,
+    store: &Store,
+    context: &Context,
+    arguments: &Call,
+) -> Result<Output, Failure> {
     let stack = Stack::read(&context.extra)?;
     let target = Target::parse(&arguments.target).map_err(|why| {
         ToolError::new("target", format!("{:?}: {why}", arguments.target))
@@ -134,14 +144,22 @@ pub(crate) fn call(kernel: &impl Kernel, store: &Store, context: &Context, argum
     }
 }
 
-pub(crate) fn when_call(kernel: &impl Kernel, store: &Store, context: &Context, arguments: WhenCall) -> Result<Output, Failure> {
+pub(crate) fn when_call(
+    kernel: &impl Kernel,
+    store: &Store,
+    context: &Context,
+    arguments: WhenCall,
+) -> Result<Output, Failure> {
     let condition = match &arguments.when {
         Value::Bool(fixed) => Condition::Fixed(*fixed),
         other => {
             let text = other.as_str().unwrap_or_default();
             Condition::parse(text).map_err(|error| {
                 let what = format!("`{text}`: {}", error.what);
-                Problem::new("when", "condition", what).hint(error.hint).at(text, error.offset).to_error()
+                Problem::new("when", "condition", what)
+                    .hint(error.hint)
+                    .at(text, error.offset)
+                    .to_error()
             })?
         }
     };
@@ -153,8 +171,22 @@ pub(crate) fn when_call(kernel: &impl Kernel, store: &Store, context: &Context, 
     if !holds {
         return Ok(Output::new(&json!({ "skipped": true })));
     }
-    let WhenCall { target, args, in_sequence, .. } = arguments;
-    call(kernel, store, context, &Call { target, args, in_sequence })
+    let WhenCall {
+        target,
+        args,
+        in_sequence,
+        ..
+    } = arguments;
+    call(
+        kernel,
+        store,
+        context,
+        &Call {
+            target,
+            args,
+            in_sequence,
+        },
+    )
 }
 
 /// Arguments first, then the steps.
@@ -166,7 +198,11 @@ fn sequence(
 ) -> Result<(Value, run::Run), ToolError> {
     let sequence = &stored.record.sequence;
     let stack = stack.enter(stored)?;
-    let args = run::inputs(&format!("sequence `{}`", sequence.name), &sequence.inputs, args)?;
+    let args = run::inputs(
+        &format!("sequence `{}`", sequence.name),
+        &sequence.inputs,
+        args,
+    )?;
     let run = Runner::new(kernel, stored, stack).sequence(&args);
     Ok((run::report(stored, &run), run))
 }
@@ -182,22 +218,38 @@ fn group(
         (Some(text), _) => named(text).map_err(|error| error.field("in_sequence"))?,
         (None, Some(running)) => running.clone(),
         (None, None) => {
-            return Err(ToolError::new("required", format!("nothing says which sequence group `{name}` belongs to"))
-                .field("in_sequence")
-                .hint(format!("give `in_sequence`, or `\"target\":\"#{name}\"` for the sequence of that name"))
-                .into());
+            return Err(ToolError::new(
+                "required",
+                format!("nothing says which sequence group `{name}` belongs to"),
+            )
+            .field("in_sequence")
+            .hint(format!(
+                "give `in_sequence`, or `\"target\":\"#{name}\"` for the sequence of that name"
+            ))
+            .into());
         }
     };
     let stored = load(store, &of, "in_sequence")?;
-    let stack = if stack.top() == Some(&of) { stack.clone() } else { stack.enter(&stored)? };
+    let stack = if stack.top() == Some(&of) {
+        stack.clone()
+    } else {
+        stack.enter(&stored)?
+    };
     let sequence = &stored.record.sequence;
     let Some((at, group)) = sequence.group(name) else {
         let names = || sequence.groups.iter().map(|group| group.name.as_str());
-        let near = nearest(name, names()).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-        return Err(ToolError::new("not_found", format!("sequence `{of}` has no group `{name}`"))
-            .field("target")
-            .hint(format!("{near}its groups: {}; another sequence is `#name`", listed(names())))
-            .into());
+        let near = nearest(name, names())
+            .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        return Err(ToolError::new(
+            "not_found",
+            format!("sequence `{of}` has no group `{name}`"),
+        )
+        .field("target")
+        .hint(format!(
+            "{near}its groups: {}; another sequence is `#name`",
+            listed(names())
+        ))
+        .into());
     };
     let inputs = run::inputs(&format!("group `{name}`"), &group.input, &arguments.args)?;
     let mut runner = Runner::new(kernel, &stored, stack);
@@ -205,13 +257,19 @@ fn group(
     let mut warnings = runner.warnings();
     let blocks = run::within_cap(std::mem::take(&mut run.blocks), &mut warnings);
     warn(&warnings);
-    if matches!(run.status, Status::Failed | Status::Timeout) && group.on_error != crate::sequence::OnError::Continue {
+    if matches!(run.status, Status::Failed | Status::Timeout)
+        && group.on_error != crate::sequence::OnError::Continue
+    {
         let report = run::group_report(&stored, &run);
         return Err(failed(run.failure(), report, blocks));
     }
     if run.status == Status::Failed && run.items.is_empty() {
         // Nothing of it could run: there is nothing to go on with.
-        return Err(failed(run.failure(), run::group_report(&stored, &run), blocks));
+        return Err(failed(
+            run.failure(),
+            run::group_report(&stored, &run),
+            blocks,
+        ));
     }
     Ok(Output {
         blocks,
@@ -220,7 +278,11 @@ fn group(
 }
 
 fn failed(error: ToolError, report: Value, blocks: Vec<toolgate_sdk::Block>) -> Failure {
-    let report = if report.to_string().len() > MOST_RESULT { without_out(report) } else { report };
+    let report = if report.to_string().len() > MOST_RESULT {
+        without_out(report)
+    } else {
+        report
+    };
     Failure {
         blocks,
         ..Failure::from(error).with_value(&report)
@@ -234,8 +296,11 @@ fn whole(output: Output, report: Value) -> Result<Output, Failure> {
     if size <= MOST_RESULT {
         return Ok(output);
     }
-    let what = format!("the sequence ran to its end, but its result has {size} bytes; the limit is {MOST_RESULT}");
-    let error = ToolError::new("limit", what).hint("let items write large values to files; `value` is the report without `out`");
+    let what = format!(
+        "the sequence ran to its end, but its result has {size} bytes; the limit is {MOST_RESULT}"
+    );
+    let error = ToolError::new("limit", what)
+        .hint("let items write large values to files; `value` is the report without `out`");
     Err(Failure {
         blocks: output.blocks,
         ..Failure::from(error).with_value(&without_out(report))
@@ -245,7 +310,10 @@ fn whole(output: Output, report: Value) -> Result<Output, Failure> {
 fn without_out(mut report: Value) -> Value {
     if let Some(out) = report.get_mut("out") {
         let sizes = out.as_object().into_iter().flatten().map(|(slot, value)| {
-            (slot.clone(), format!("({} bytes)", value.to_string().len()).into())
+            (
+                slot.clone(),
+                format!("({} bytes)", value.to_string().len()).into(),
+            )
         });
         *out = sizes.collect::<Map<_, _>>().into();
     }

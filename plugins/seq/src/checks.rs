@@ -98,14 +98,22 @@ fn targets(drafts: &[Draft], world: &impl World, findings: &mut Findings) {
                 let near = crate::problem::nearest(name, names())
                     .map_or_else(String::new, |near| format!("write `{near}`; "));
                 findings.error(
-                    Problem::new(path, "target", format!("this sequence has no group `{name}`")).hint(
-                        format!("{near}its groups: {}; another sequence is `#name`", listed(names())),
-                    ),
+                    Problem::new(
+                        path,
+                        "target",
+                        format!("this sequence has no group `{name}`"),
+                    )
+                    .hint(format!(
+                        "{near}its groups: {}; another sequence is `#name`",
+                        listed(names())
+                    )),
                 );
             }
             Target::Sequence(name) if world.calls(name).is_none() => {
                 let what = format!("there is no sequence `{name}` yet");
-                findings.warn(Problem::new(path, "not_found", what).hint("create it before this one runs"));
+                findings.warn(
+                    Problem::new(path, "not_found", what).hint("create it before this one runs"),
+                );
             }
             _ => {}
         }
@@ -157,7 +165,10 @@ fn circles(name: Option<&Name>, drafts: &[Draft], world: &impl World, findings: 
     };
     if let Some(circle) = graph::circle(name, next) {
         let circle: Vec<String> = circle.iter().map(|name| format!("#{name}")).collect();
-        let what = format!("sequences call each other in a circle: {}", circle.join(" → "));
+        let what = format!(
+            "sequences call each other in a circle: {}",
+            circle.join(" → ")
+        );
         findings.error(Problem::new("groups", "cycle", what).hint("remove one of these calls"));
     }
 }

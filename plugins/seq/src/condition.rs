@@ -59,8 +59,7 @@ const OPERATORS: [(&str, Op); 6] = [
     (">", Op::More),
 ];
 
-const FORMS: &str =
-    "write `true`, `false`, `$args.x`, or one comparison such as `$args.x == \"text\"`, `$args.n > 3`, `$args.list contains \"a\"`";
+const FORMS: &str = "write `true`, `false`, `$args.x`, or one comparison such as `$args.x == \"text\"`, `$args.n > 3`, `$args.list contains \"a\"`";
 const UNSUPPORTED: &str = "not supported: use two groups or `seq_when_call`";
 
 /// What is wrong with a condition as it is written.
@@ -91,7 +90,11 @@ impl Condition {
         let tokens = tokens(text)?;
         let fault = |offset, what: &str| malformed(offset, what, FORMS);
         let second = |is: fn(&Token) -> bool| {
-            tokens.iter().filter(|(_, token)| is(token)).nth(1).map(|(at, _)| *at)
+            tokens
+                .iter()
+                .filter(|(_, token)| is(token))
+                .nth(1)
+                .map(|(at, _)| *at)
         };
         if let Some(at) = second(|token| matches!(token, Token::Op(_))) {
             return Err(malformed(at, "a second operator", UNSUPPORTED));
@@ -122,7 +125,9 @@ impl Condition {
             (Some((_, Token::Operand(_))), Some((at, Token::Operand(_))), _) => {
                 return Err(fault(at, "an operator is missing before this"));
             }
-            (Some((at, _)), ..) => return Err(fault(at, "an operator needs a value on both sides")),
+            (Some((at, _)), ..) => {
+                return Err(fault(at, "an operator needs a value on both sides"));
+            }
         };
         match tokens.next() {
             Some((at, _)) => Err(fault(at, "something follows the condition")),
@@ -137,10 +142,9 @@ impl Condition {
         match self {
             Self::Fixed(fixed) => Ok(*fixed),
             Self::Truth(path) => path.resolve(inputs).map(truth),
-            Self::Compare { left, op, right } => {
-                op.compare(left.value(inputs)?, right.value(inputs)?)
-                    .map_err(|why| format!("`{}` cannot be evaluated: {why}", self.write()))
-            }
+            Self::Compare { left, op, right } => op
+                .compare(left.value(inputs)?, right.value(inputs)?)
+                .map_err(|why| format!("`{}` cannot be evaluated: {why}", self.write())),
         }
     }
 
@@ -257,11 +261,16 @@ fn contains(left: &Value, right: &Value) -> Result<bool, String> {
 fn order(left: &Value, right: &Value) -> Result<std::cmp::Ordering, String> {
     let (Value::Number(l), Value::Number(r)) = (left, right) else {
         let odd = if left.is_number() { right } else { left };
-        return Err(format!("{} is no number, and only numbers have an order", described(odd)));
+        return Err(format!(
+            "{} is no number, and only numbers have an order",
+            described(odd)
+        ));
     };
     // Integers beyond 53 bits are told apart.
     let exact = |n: &serde_json::Number| {
-        n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from))
+        n.as_i64()
+            .map(i128::from)
+            .or_else(|| n.as_u64().map(i128::from))
     };
     match (exact(l), exact(r)) {
         (Some(l), Some(r)) => Ok(l.cmp(&r)),
@@ -350,7 +359,11 @@ fn token(text: &str) -> Result<(Token, usize), Malformed> {
         )),
         '[' | '{' => Err(malformed(0, "an array or an object is no operand", FORMS)),
         c if is_key_char(c) => word(text),
-        _ => Err(malformed(0, format!("`{first}` is nothing that a condition holds"), FORMS)),
+        _ => Err(malformed(
+            0,
+            format!("`{first}` is nothing that a condition holds"),
+            FORMS,
+        )),
     }
 }
 

@@ -98,7 +98,10 @@ pub(crate) fn create(
         (None, Some(file)) => Document::read(&fetch::text(kernel, &file)?, errors),
         (Some(_), Some(_)) => {
             let what = "both `groups` and `file` are given";
-            return Err(ToolError::new("arguments", what).field("groups").hint("give one").into());
+            return Err(ToolError::new("arguments", what)
+                .field("groups")
+                .hint("give one")
+                .into());
         }
         (None, None) => {
             let what = "neither `groups` nor `file` is given";
@@ -114,7 +117,10 @@ pub(crate) fn create(
     if let Some(own) = &document.name
         && name::normal(own) != name.as_str()
     {
-        let what = format!("the document calls itself {own:?}, and the parameter `name` is {:?}", name.as_str());
+        let what = format!(
+            "the document calls itself {own:?}, and the parameter `name` is {:?}",
+            name.as_str()
+        );
         errors.push(Problem::new("name", "name", what).hint("make both the same"));
     }
     let drafts = document::groups(&document.groups, errors, &mut findings.warnings);
@@ -126,7 +132,10 @@ pub(crate) fn create(
     let replaced = may_change(store, context, &name)?;
     let sequence = Sequence {
         name,
-        description: arguments.description.or(document.description).unwrap_or_default(),
+        description: arguments
+            .description
+            .or(document.description)
+            .unwrap_or_default(),
         groups: drafts.into_iter().map(|draft| draft.group).collect(),
         inputs,
     };
@@ -146,9 +155,14 @@ pub(crate) fn create(
 pub(crate) fn named(text: &str) -> Result<Name, ToolError> {
     Name::parse(text).map_err(|why| {
         let shown: String = text.chars().take(80).collect();
-        ToolError::new("name", format!("{shown:?} is no name for a sequence: {why}"))
-            .field("name")
-            .hint("1 to 128 characters, such as `inspect-nodes`; seq_list shows the names that are there")
+        ToolError::new(
+            "name",
+            format!("{shown:?} is no name for a sequence: {why}"),
+        )
+        .field("name")
+        .hint(
+            "1 to 128 characters, such as `inspect-nodes`; seq_list shows the names that are there",
+        )
     })
 }
 
@@ -162,16 +176,22 @@ pub(crate) fn may_change(store: &Store, context: &Context, name: &Name) -> Resul
         Err(StoreError::Absent) => return Ok(false),
         Err(_) => None,
     };
-    if context.principal_kind == PrincipalKind::User || owner.as_deref() == Some(&context.principal_origin) {
+    if context.principal_kind == PrincipalKind::User
+        || owner.as_deref() == Some(&context.principal_origin)
+    {
         return Ok(true);
     }
     let owner = owner.map_or_else(
         || "its file cannot be read, so only a user may replace or delete it".into(),
-        |owner| format!("it was made by `{owner}`, and only they or a user may replace or delete it"),
+        |owner| {
+            format!("it was made by `{owner}`, and only they or a user may replace or delete it")
+        },
     );
-    Err(ToolError::new("unauthorized", format!("sequence `{name}`: {owner}"))
-        .field("name")
-        .hint("create yours under another name"))
+    Err(
+        ToolError::new("unauthorized", format!("sequence `{name}`: {owner}"))
+            .field("name")
+            .hint("create yours under another name"),
+    )
 }
 
 fn creator(context: &Context) -> Creator {
@@ -194,11 +214,13 @@ fn shown(group: &Group) -> Value {
 
 fn unsaved(error: &io::Error) -> ToolError {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ToolError::new("no_space", "not saved: the disk is full, or this plugin's 64 MiB are used up")
-                .hint("delete sequences that are no longer needed with seq_delete")
-        }
-        _ => ToolError::new("io", format!("not saved: {error}")),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ToolError::new(
+            "no_space",
+            "not saved: the disk is full, or this plugin's 64 MiB are used up",
+        )
+        .hint("delete sequences that are no longer needed with seq_delete"),
+        _ => ToolError::new("io", format!("not saved: {error}"))
+            .hint("perhaps this plugin's 64 MiB are used up: seq_delete what is no longer needed"),
     }
 }
 
@@ -217,7 +239,10 @@ impl<'a, K: Kernel> Outside<'a, K> {
         Self {
             kernel,
             store,
-            listed: listed.into_iter().map(|tool| (tool.name.clone(), tool)).collect(),
+            listed: listed
+                .into_iter()
+                .map(|tool| (tool.name.clone(), tool))
+                .collect(),
             asked: RefCell::default(),
         }
     }

@@ -25,9 +25,11 @@ pub(crate) fn seq_delete(context: &Context, arguments: Delete) -> Result<Output,
 pub(crate) fn delete(store: &Store, context: &Context, name: &str) -> Result<Output, ToolError> {
     let name = named(name)?;
     if !may_change(store, context, &name)? {
-        return Err(ToolError::new("not_found", format!("there is no sequence `{name}`"))
-            .field("name")
-            .hint("seq_list shows what is there"));
+        return Err(
+            ToolError::new("not_found", format!("there is no sequence `{name}`"))
+                .field("name")
+                .hint("seq_list shows what is there"),
+        );
     }
     let failed = |error: std::io::Error| {
         ToolError::new("io", format!("sequence `{name}` was not deleted: {error}")).field("name")
@@ -39,5 +41,7 @@ pub(crate) fn delete(store: &Store, context: &Context, name: &str) -> Result<Out
         .filter(|sequence| sequence.calls().contains(&name))
         .map(|sequence| &sequence.name)
         .collect();
-    Ok(Output::new(&json!({ "deleted": name, "called_by": callers })))
+    Ok(Output::new(
+        &json!({ "deleted": name, "called_by": callers }),
+    ))
 }

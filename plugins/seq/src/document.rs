@@ -19,8 +19,19 @@ use fields::Fields;
 
 const KEYS: [&str; 3] = ["name", "description", "groups"];
 const GROUP_KEYS: [&str; 13] = [
-    "name", "description", "step", "in", "out", "tools", "when", "parallel", "timeout", "on_error",
-    "retries", "missing", "fallback",
+    "name",
+    "description",
+    "step",
+    "in",
+    "out",
+    "tools",
+    "when",
+    "parallel",
+    "timeout",
+    "on_error",
+    "retries",
+    "missing",
+    "fallback",
 ];
 
 /// Calls that the host takes in one batch.
@@ -65,7 +76,11 @@ impl Document {
             Err(fault) => {
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
                 let flaw = tools_string::unreadable(text, 0, &fault);
-                problems.push(Problem::new("", "syntax", flaw.what).hint(flaw.hint).at(text, flaw.offset));
+                problems.push(
+                    Problem::new("", "syntax", flaw.what)
+                        .hint(flaw.hint)
+                        .at(text, flaw.offset),
+                );
                 return None;
             }
         };
@@ -88,7 +103,11 @@ impl Document {
 }
 
 /// The groups of a document. Nothing may be built of them if there are problems.
-pub(crate) fn groups(value: &Value, problems: &mut Vec<Problem>, warnings: &mut Vec<Problem>) -> Vec<Draft> {
+pub(crate) fn groups(
+    value: &Value,
+    problems: &mut Vec<Problem>,
+    warnings: &mut Vec<Problem>,
+) -> Vec<Draft> {
     let parsed;
     let mut value = value;
     if let Value::String(text) = value
@@ -105,15 +124,21 @@ pub(crate) fn groups(value: &Value, problems: &mut Vec<Problem>, warnings: &mut 
         Value::Array(groups) => groups,
         Value::Object(group) => {
             let hint = if group.contains_key("tools") {
-                format!("put the group into an array, for example {}", json!({ "groups": [group] }))
+                format!(
+                    "put the group into an array, for example {}",
+                    json!({ "groups": [group] })
+                )
             } else {
                 format!("write an array of groups, {EXAMPLE}")
             };
-            problems.push(Problem::new("groups", "type", "`groups` is an object, not an array").hint(hint));
+            problems.push(
+                Problem::new("groups", "type", "`groups` is an object, not an array").hint(hint),
+            );
             return Vec::new();
         }
         Value::Null => {
-            problems.push(Problem::new("groups", "required", "there are no `groups`").hint(EXAMPLE));
+            problems
+                .push(Problem::new("groups", "required", "there are no `groups`").hint(EXAMPLE));
             return Vec::new();
         }
         other => {
@@ -145,7 +170,12 @@ fn group(
     let name = name.and_then(|text| match name::group(&text) {
         Ok(name) => Some(name),
         Err(why) => {
-            fields.problem("name", "name", format!("{text:?}: {why}"), r#"for example {"name":"look"}"#);
+            fields.problem(
+                "name",
+                "name",
+                format!("{text:?}: {why}"),
+                r#"for example {"name":"look"}"#,
+            );
             None
         }
     });
@@ -164,7 +194,9 @@ fn group(
         items_read = flaws.is_empty();
         let tools = format!("{path}.tools");
         problems.extend(flaws.into_iter().map(|flaw| {
-            Problem::new(&tools, "syntax", flaw.what).hint(flaw.hint).at(text, flaw.offset)
+            Problem::new(&tools, "syntax", flaw.what)
+                .hint(flaw.hint)
+                .at(text, flaw.offset)
         }));
         if raw.len() > MOST_ITEMS {
             let what = format!("{} items; a group holds at most {MOST_ITEMS}", raw.len());
@@ -217,10 +249,18 @@ pub(crate) fn unknown_keys(
 pub(crate) fn unknown_key(path: &str, key: &str, known: &[&str]) -> Problem {
     let shown: String = key.chars().take(80).collect();
     let hint = match nearest(key, known.iter().copied()) {
-        Some(near) => format!("write `{near}`; legal keys: {}", listed(known.iter().copied())),
+        Some(near) => format!(
+            "write `{near}`; legal keys: {}",
+            listed(known.iter().copied())
+        ),
         None => format!("legal keys: {}", listed(known.iter().copied())),
     };
-    Problem::new(join(path, &shown), "unknown_key", format!("there is no key `{shown}`")).hint(hint)
+    Problem::new(
+        join(path, &shown),
+        "unknown_key",
+        format!("there is no key `{shown}`"),
+    )
+    .hint(hint)
 }
 
 pub(crate) fn join(path: &str, key: &str) -> String {

@@ -28,22 +28,34 @@ pub(crate) fn text(kernel: &impl Kernel, path: &str) -> Result<String, ToolError
         let page = page(kernel, path, text.len())?;
         let state = json!([page.get("size"), page.get("digest")]);
         if seen.get_or_insert_with(|| state.clone()) != &state {
-            return Err(fault("changed", format!("`{path}` was changed while it was read")).hint("try again"));
+            return Err(
+                fault("changed", format!("`{path}` was changed while it was read"))
+                    .hint("try again"),
+            );
         }
         let size = page.get("size").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if size > LARGEST {
-            return Err(fault("too_large", format!("`{path}` has {size} bytes; a document has at most {LARGEST}"))
-                .hint("split the sequence: one may call another with `seq_call`"));
+            return Err(fault(
+                "too_large",
+                format!("`{path}` has {size} bytes; a document has at most {LARGEST}"),
+            )
+            .hint("split the sequence: one may call another with `seq_call`"));
         }
-        let content = page.get("content").and_then(Value::as_str).unwrap_or_default();
+        let content = page
+            .get("content")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         text.push_str(content);
         let more = page.get("truncated").and_then(Value::as_bool) == Some(true);
         if !more && text.len() == size {
             return Ok(text);
         }
         if !more || content.is_empty() || text.len() >= size {
-            return Err(fault("io", format!("`{path}` was read to {} of {size} bytes only", text.len())));
+            return Err(fault(
+                "io",
+                format!("`{path}` was read to {} of {size} bytes only", text.len()),
+            ));
         }
     }
 }
@@ -64,8 +76,11 @@ fn page(kernel: &impl Kernel, path: &str, offset: usize) -> Result<Value, ToolEr
         None => return Err(ToolError::new("internal", "the host gave no result").field("file")),
     };
     let mut error = match failure {
-        CallFailure::NotFound(_) => ToolError::new("not_found", format!("there is no tool `{TOOL}` to read `{path}` with"))
-            .hint("give the document as `groups`"),
+        CallFailure::NotFound(_) => ToolError::new(
+            "not_found",
+            format!("there is no tool `{TOOL}` to read `{path}` with"),
+        )
+        .hint("give the document as `groups`"),
         CallFailure::Failed(failure) => failure.error,
         CallFailure::Invalid(errors) => errors
             .into_iter()

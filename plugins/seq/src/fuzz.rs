@@ -8,7 +8,10 @@ use crate::{condition::Condition, document, problem::Problem, reference::Templat
 pub fn tools_string(text: &str) {
     let (items, flaws) = tools_string::read(text);
     for flaw in &flaws {
-        assert!(flaw.offset <= text.len() && !flaw.hint.is_empty(), "{flaw:?}");
+        assert!(
+            flaw.offset <= text.len() && !flaw.hint.is_empty(),
+            "{flaw:?}"
+        );
     }
     if !flaws.is_empty() {
         return;
@@ -26,10 +29,16 @@ pub fn tools_string(text: &str) {
 pub fn condition(text: &str) {
     match Condition::parse(text) {
         Ok(condition) => {
-            assert_eq!(Condition::parse(&condition.write()).as_ref(), Ok(&condition));
+            assert_eq!(
+                Condition::parse(&condition.write()).as_ref(),
+                Ok(&condition)
+            );
             let _ = condition.holds(&serde_json::Map::new());
         }
-        Err(error) => assert!(error.offset <= text.len() && !error.hint.is_empty(), "{error:?}"),
+        Err(error) => assert!(
+            error.offset <= text.len() && !error.hint.is_empty(),
+            "{error:?}"
+        ),
     }
 }
 
@@ -42,7 +51,11 @@ pub fn document(text: &str) {
     };
     let drafts = document::groups(&read.groups, &mut problems, &mut warnings);
     if !problems.is_empty() {
-        assert!(problems.iter().all(|Problem { message, .. }| !message.is_empty()));
+        assert!(
+            problems
+                .iter()
+                .all(|Problem { message, .. }| !message.is_empty())
+        );
         return;
     }
     let groups: Vec<_> = drafts.into_iter().map(|draft| draft.group).collect();
@@ -56,7 +69,11 @@ pub fn document(text: &str) {
         inputs: crate::kind::Slots::default(),
     };
     let written = sequence.document();
-    let again = document::groups(written.get("groups").unwrap_or(&written), &mut problems, &mut warnings);
+    let again = document::groups(
+        written.get("groups").unwrap_or(&written),
+        &mut problems,
+        &mut warnings,
+    );
     assert!(problems.is_empty(), "{written}: {problems:?}");
     let again: Vec<_> = again.into_iter().map(|draft| draft.group).collect();
     assert_eq!(again, sequence.groups);

@@ -3,7 +3,9 @@
 
 use std::{cell::RefCell, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Number, Value};
 
 /// Arrays and objects inside each other; far below what a guest's stack takes.
@@ -139,7 +141,9 @@ pub(crate) fn keys(object: &str) -> Vec<(usize, String)> {
                     .get(end..)
                     .is_some_and(|rest| rest.trim_start().starts_with(':'));
                 if depth == 1 && is_key {
-                    let key = object.get(at..end).and_then(|t| serde_json::from_str(t).ok());
+                    let key = object
+                        .get(at..end)
+                        .and_then(|t| serde_json::from_str(t).ok());
                     keys.push((at, key.unwrap_or_default()));
                 }
                 at = end;
@@ -275,25 +279,22 @@ mod tests {
 
     #[test]
     fn nothing_is_chosen_in_silence() {
-        assert_eq!(
-            fault(r#"{"a":1,"a":2}"#).1,
-            Kind::Duplicate("a".into())
-        );
+        assert_eq!(fault(r#"{"a":1,"a":2}"#).1, Kind::Duplicate("a".into()));
         assert_eq!(
             fault(r#"{"x":[{"a":1,"a":2}]}"#).1,
             Kind::Duplicate("a".into())
         );
         // One past u64, and one below i64.
-        assert_eq!(
-            fault(r#"{"n":18446744073709551616}"#),
-            (5, Kind::Integer)
-        );
+        assert_eq!(fault(r#"{"n":18446744073709551616}"#), (5, Kind::Integer));
         assert_eq!(fault("[-9223372036854775809]"), (1, Kind::Integer));
         assert_eq!(
             whole("18446744073709551615").unwrap(),
             Value::from(u64::MAX)
         );
-        assert_eq!(whole(r#""99999999999999999999""#).unwrap(), "99999999999999999999");
+        assert_eq!(
+            whole(r#""99999999999999999999""#).unwrap(),
+            "99999999999999999999"
+        );
         assert!(whole("1e30").is_ok());
         assert_eq!(fault("{} x"), (3, Kind::Behind));
         assert_eq!(fault("{\n\"a\": x}"), (7, Kind::Syntax));

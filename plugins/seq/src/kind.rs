@@ -299,7 +299,10 @@ mod tests {
         ] {
             assert!(kind.coerce(value.clone()).is_err(), "{kind:?} {value}");
         }
-        assert_eq!(Kind::String.take(json!({ "a": [1] })), Ok(json!("{\"a\":[1]}")));
+        assert_eq!(
+            Kind::String.take(json!({ "a": [1] })),
+            Ok(json!("{\"a\":[1]}"))
+        );
     }
 
     #[test]
@@ -313,7 +316,10 @@ mod tests {
             (json!("[1]"), json!([1])),
             (json!(null), json!(null)),
         ] {
-            assert!(equal(&left, &right) && equal(&right, &left), "{left} {right}");
+            assert!(
+                equal(&left, &right) && equal(&right, &left),
+                "{left} {right}"
+            );
         }
         for (left, right) in [
             (json!("a"), json!(3)),

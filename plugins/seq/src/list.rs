@@ -32,9 +32,9 @@ pub(crate) fn list(store: &Store, arguments: List) -> Result<Output, ToolError> 
         let stored = load(store, &named(&name)?, "name")?;
         return Ok(Output::new(&stored.record.sequence.document()));
     }
-    let (stored, broken) = store
-        .list()
-        .map_err(|error| ToolError::new("io", format!("the sequences cannot be listed: {error}")))?;
+    let (stored, broken) = store.list().map_err(|error| {
+        ToolError::new("io", format!("the sequences cannot be listed: {error}"))
+    })?;
     let mut room = MOST;
     let (mut sequences, mut more) = (Vec::new(), Vec::new());
     for one in &stored {
@@ -69,7 +69,10 @@ pub(crate) fn load(store: &Store, name: &Name, field: &str) -> Result<Stored, To
                 .hint(format!("{near}seq_list shows what is there"))
         }
         StoreError::Broken(broken) => {
-            let what = format!("sequence `{name}` cannot be read: {}: {}", broken.file, broken.error);
+            let what = format!(
+                "sequence `{name}` cannot be read: {}: {}",
+                broken.file, broken.error
+            );
             ToolError::new("broken", what)
                 .field(field)
                 .hint("create it again, or delete it")

@@ -120,7 +120,12 @@ fn checked(text: &str) -> Result<String, String> {
 
 /// Such as `con`, `NUL.txt`, `COM1`, `LPT²`.
 fn is_device(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name).trim_end().to_lowercase();
+    let stem = name
+        .split('.')
+        .next()
+        .unwrap_or(name)
+        .trim_end()
+        .to_lowercase();
     let numbered = |prefix: &str| {
         let mut rest = stem.strip_prefix(prefix).unwrap_or_default().chars();
         matches!(rest.next(), Some('0'..='9' | '¹' | '²' | '³')) && rest.next().is_none()
@@ -137,15 +142,24 @@ mod tests {
     #[test]
     fn one_list_for_all_names() {
         for bad in [
-            "", " ", "a ", " a", "../x", "a/b", "a\\b", "..", ".", ".h", "#a", "a\0", "a\nb", "con",
-            "CON.txt", "nul", "COM1", "com¹", "LPT²", "a:stream", "dot.", "/abs",
+            "", " ", "a ", " a", "../x", "a/b", "a\\b", "..", ".", ".h", "#a", "a\0", "a\nb",
+            "con", "CON.txt", "nul", "COM1", "com¹", "LPT²", "a:stream", "dot.", "/abs",
         ] {
             assert!(Name::parse(bad).is_err(), "{bad:?}");
         }
         assert!(Name::parse(&"x".repeat(129)).is_err());
         assert!(Name::parse(&"x".repeat(300)).is_err());
         for good in [
-            "a", "slack-summary", "a.b", "a b", "巡检三节点", "हिन्दी", "Ä", "x.json", "comet", "com10",
+            "a",
+            "slack-summary",
+            "a.b",
+            "a b",
+            "巡检三节点",
+            "हिन्दी",
+            "Ä",
+            "x.json",
+            "comet",
+            "com10",
             "100%",
         ] {
             assert!(Name::parse(good).is_ok(), "{good:?}");
@@ -157,17 +171,30 @@ mod tests {
 
     #[test]
     fn normal_forms_are_one_name_and_other_names_are_other_files() {
-        assert_eq!(Name::parse("e\u{301}").unwrap(), Name::parse("\u{e9}").unwrap());
-        let long = ["巡".repeat(128), "巡".repeat(127), format!("{}x", "巡".repeat(127))];
-        let names = ["Deploy", "deploy", "dePloy", "É", "é", "a%41", "aA", "a b", "a_b", "~x", "%"];
+        assert_eq!(
+            Name::parse("e\u{301}").unwrap(),
+            Name::parse("\u{e9}").unwrap()
+        );
+        let long = [
+            "巡".repeat(128),
+            "巡".repeat(127),
+            format!("{}x", "巡".repeat(127)),
+        ];
+        let names = [
+            "Deploy", "deploy", "dePloy", "É", "é", "a%41", "aA", "a b", "a_b", "~x", "%",
+        ];
         let all: Vec<String> = names.iter().map(|n| (*n).to_owned()).chain(long).collect();
         let files: BTreeSet<String> = all
             .iter()
             .map(|name| Name::parse(name).unwrap().file_stem().to_lowercase())
             .collect();
         assert_eq!(files.len(), all.len());
-        assert!(files.iter().all(|file| file.len() <= LONGEST_FILE
-            && file.chars().all(|c| c.is_ascii_alphanumeric() || "-_%~".contains(c))));
+        assert!(files.iter().all(|file| {
+            file.len() <= LONGEST_FILE
+                && file
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-_%~".contains(c))
+        }));
         assert_eq!(Name::parse("deploy-2_a").unwrap().file_stem(), "deploy-2_a");
     }
 }

@@ -112,7 +112,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let word = word.to_lowercase();
     known
         .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(&word, &known.to_lowercase()), known))
+        .map(|known| {
+            (
+                strsim::damerau_levenshtein(&word, &known.to_lowercase()),
+                known,
+            )
+        })
         .filter(|(distance, known)| *distance <= 1 + known.chars().count() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)
@@ -144,10 +149,7 @@ mod tests {
         assert_eq!(at(7), (2, 3, 7));
         assert_eq!(at(4), (2, 1, 3), "inside a character");
         assert_eq!(at(99), (2, 4, 8));
-        assert_eq!(
-            (Place::of("", 0).line, Place::of("", 0).column),
-            (1, 1)
-        );
+        assert_eq!((Place::of("", 0).line, Place::of("", 0).column), (1, 1));
     }
 
     #[test]

@@ -124,9 +124,12 @@ impl Path {
                 path.rest.push(Step::Field(field.to_owned()));
                 at += 1 + length;
             } else if let Some(index) = rest.strip_prefix('[') {
-                let digits = index.len() - index.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                let digits =
+                    index.len() - index.trim_start_matches(|c: char| c.is_ascii_digit()).len();
                 let number = index.get(..digits).and_then(|digits| digits.parse().ok());
-                let closed = index.get(digits..).is_some_and(|rest| rest.starts_with(']'));
+                let closed = index
+                    .get(digits..)
+                    .is_some_and(|rest| rest.starts_with(']'));
                 match number {
                     Some(number) if closed => path.rest.push(Step::Index(number)),
                     _ => {
@@ -148,9 +151,9 @@ impl Path {
 
     /// The value, or in words why there is none.
     pub(crate) fn resolve<'v>(&self, inputs: &'v Map<String, Value>) -> Result<&'v Value, String> {
-        let mut value = inputs.get(&self.key).ok_or_else(|| {
-            format!("{self} does not resolve: there is no input `{}`", self.key)
-        })?;
+        let mut value = inputs
+            .get(&self.key)
+            .ok_or_else(|| format!("{self} does not resolve: there is no input `{}`", self.key))?;
         for (i, step) in self.rest.iter().enumerate() {
             let next = match step {
                 Step::Field(field) => value.as_object().and_then(|members| members.get(field)),
@@ -385,7 +388,9 @@ impl Template {
             }
             Self::Array(items) => items.iter().map(Self::write).collect(),
             Self::Object(members) => {
-                let members = members.iter().map(|(key, value)| (key.clone(), value.write()));
+                let members = members
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.write()));
                 members.collect::<Map<_, _>>().into()
             }
         }
@@ -404,7 +409,9 @@ fn escaped(value: &Value) -> Value {
         Value::String(text) => text.replace(START, LITERAL).into(),
         Value::Array(items) => items.iter().map(escaped).collect(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.clone(), escaped(value)));
+            let members = members
+                .iter()
+                .map(|(key, value)| (key.clone(), escaped(value)));
             members.collect::<Map<_, _>>().into()
         }
         other => other.clone(),

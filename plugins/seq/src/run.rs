@@ -66,7 +66,12 @@ impl<'a, K: Kernel> Runner<'a, K> {
     }
 
     /// One group alone, with inputs that were checked.
-    pub(crate) fn group(&mut self, at: usize, group: &Group, inputs: &Map<String, Value>) -> GroupRun {
+    pub(crate) fn group(
+        &mut self,
+        at: usize,
+        group: &Group,
+        inputs: &Map<String, Value>,
+    ) -> GroupRun {
         match self.stack.enter_group(self.stored, at) {
             Ok(stack) => self.run_group(group, inputs, &stack),
             Err(error) => GroupRun::failed(group, error),
@@ -116,7 +121,9 @@ impl<'a, K: Kernel> Runner<'a, K> {
         self.kernel.progress(total, total, "done");
         let out = flow.out();
         let blocks = within_cap(
-            runs.iter_mut().flat_map(|run| std::mem::take(&mut run.blocks)).collect(),
+            runs.iter_mut()
+                .flat_map(|run| std::mem::take(&mut run.blocks))
+                .collect(),
             &mut self.warnings,
         );
         Run {

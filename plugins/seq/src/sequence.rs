@@ -5,13 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{
-    condition::Condition,
-    kind::Slots,
-    name::Name,
-    reference::Template,
-    tools_string,
-};
+use crate::{condition::Condition, kind::Slots, name::Name, reference::Template, tools_string};
 
 /// A sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,7 +97,9 @@ impl Target {
     /// Why the text names neither a group nor a sequence.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.contains("$args.") || text.contains("${args.") {
-            return Err("a target is literal: what a sequence calls is known when it is made".into());
+            return Err(
+                "a target is literal: what a sequence calls is known when it is made".into(),
+            );
         }
         match text.strip_prefix('#') {
             Some(name) => Name::parse(name).map(Self::Sequence),
@@ -167,14 +163,20 @@ impl Group {
     /// The groups of the same sequence that this one calls.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
         self.items.iter().filter_map(|item| match &item.call {
-            Some(Call { target: Target::Group(name), .. }) => Some(name.as_str()),
+            Some(Call {
+                target: Target::Group(name),
+                ..
+            }) => Some(name.as_str()),
             _ => None,
         })
     }
 
     fn sequences(&self) -> impl Iterator<Item = &Name> {
         self.items.iter().filter_map(|item| match &item.call {
-            Some(Call { target: Target::Sequence(name), .. }) => Some(name),
+            Some(Call {
+                target: Target::Sequence(name),
+                ..
+            }) => Some(name),
             _ => None,
         })
     }

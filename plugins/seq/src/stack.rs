@@ -6,10 +6,7 @@
 use serde::{Deserialize, Serialize};
 use toolgate_sdk::ToolError;
 
-use crate::{
-    name::Name,
-    store::Stored,
-};
+use crate::{name::Name, store::Stored};
 
 /// Sequences inside each other, the outermost counted. A bound of the structure, no setting.
 pub(crate) const DEPTH: usize = 4;
@@ -39,7 +36,10 @@ impl Stack {
         match extra.iter().find(|(key, _)| key == KEY) {
             None => Ok(Self::default()),
             Some((_, text)) => serde_json::from_str(text).map_err(|error| {
-                ToolError::new("internal", format!("the stack of sequences is unreadable: {error}"))
+                ToolError::new(
+                    "internal",
+                    format!("the stack of sequences is unreadable: {error}"),
+                )
             }),
         }
     }
@@ -64,15 +64,23 @@ impl Stack {
         let name = &stored.record.sequence.name;
         let way = || {
             let names = self.0.iter().map(|frame| &frame.sequence).chain([name]);
-            names.map(|name| format!("#{name}")).collect::<Vec<_>>().join(" → ")
+            names
+                .map(|name| format!("#{name}"))
+                .collect::<Vec<_>>()
+                .join(" → ")
         };
         if self.0.iter().any(|frame| &frame.sequence == name) {
             let what = format!("sequences call each other in a circle: {}", way());
-            return Err(ToolError::new("cycle", what).hint("remove one of these calls and create the sequence again"));
+            return Err(ToolError::new("cycle", what)
+                .hint("remove one of these calls and create the sequence again"));
         }
         if self.0.len() >= DEPTH {
-            let what = format!("sequences inside each other more than {DEPTH} deep: {}", way());
-            return Err(ToolError::new("depth", what).hint("call the innermost from a sequence further out"));
+            let what = format!(
+                "sequences inside each other more than {DEPTH} deep: {}",
+                way()
+            );
+            return Err(ToolError::new("depth", what)
+                .hint("call the innermost from a sequence further out"));
         }
         let mut deeper = self.clone();
         deeper.0.push(Frame {
@@ -92,8 +100,15 @@ impl Stack {
     pub(crate) fn enter_group(&self, stored: &Stored, group: usize) -> Result<Self, ToolError> {
         let mut deeper = self.clone();
         let sequence = &stored.record.sequence;
-        let Some(frame) = deeper.0.last_mut().filter(|frame| frame.sequence == sequence.name) else {
-            return Err(ToolError::new("internal", "a group runs outside of its sequence"));
+        let Some(frame) = deeper
+            .0
+            .last_mut()
+            .filter(|frame| frame.sequence == sequence.name)
+        else {
+            return Err(ToolError::new(
+                "internal",
+                "a group runs outside of its sequence",
+            ));
         };
         if frame.digest != short(&stored.digest) {
             let what = format!("sequence `{}` was replaced while it ran", sequence.name);
@@ -102,10 +117,14 @@ impl Stack {
         let circle = frame.groups.contains(&group);
         frame.groups.push(group);
         if circle {
-            let groups = frame.groups.iter().filter_map(|at| sequence.groups.get(*at));
+            let groups = frame
+                .groups
+                .iter()
+                .filter_map(|at| sequence.groups.get(*at));
             let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
             let what = format!("groups call each other in a circle: {}", names.join(" → "));
-            return Err(ToolError::new("cycle", what).hint("remove one of these calls and create the sequence again"));
+            return Err(ToolError::new("cycle", what)
+                .hint("remove one of these calls and create the sequence again"));
         }
         Ok(deeper)
     }

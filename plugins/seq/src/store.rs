@@ -104,7 +104,9 @@ impl Store {
         let text = serde_json::to_string(record).map_err(io::Error::other)?;
         let temporary = self.folder.join(TEMPORARY);
         let mut file = File::create(&temporary)?;
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all());
         drop(file);
         if let Err(error) = written {
             // What was written takes room that others may need.
@@ -176,7 +178,10 @@ impl Store {
             Ok(found) if found.is_dir() => return Err(broken("it is a folder".into())),
             Ok(found) if !found.is_file() => return Err(broken("it is no regular file".into())),
             Ok(found) if found.len() > LARGEST => {
-                return Err(broken(format!("{} bytes are too many for a sequence", found.len())));
+                return Err(broken(format!(
+                    "{} bytes are too many for a sequence",
+                    found.len()
+                )));
             }
             Ok(_) => {}
         }
@@ -204,7 +209,17 @@ impl Store {
     fn sync(&self) -> io::Result<()> {
         match File::open(&self.folder).and_then(|folder| folder.sync_all()) {
             // Where folders cannot be synchronised, the rename is as safe as it gets.
-            Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::IsADirectory) => Ok(()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Unsupported
+                        | ErrorKind::InvalidInput
+                        | ErrorKind::PermissionDenied
+                        | ErrorKind::IsADirectory
+                ) =>
+            {
+                Ok(())
+            }
             result => result,
         }
     }
@@ -220,7 +235,11 @@ fn parse(bytes: &[u8]) -> Result<Record, String> {
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        format!("it is no JSON from line {}, column {} on", error.line(), error.column())
+        format!(
+            "it is no JSON from line {}, column {} on",
+            error.line(),
+            error.column()
+        )
     })?;
     match value.get("format").and_then(Value::as_u64) {
         Some(FORMAT) => {}
@@ -231,7 +250,8 @@ fn parse(bytes: &[u8]) -> Result<Record, String> {
         }
         _ => return Err(format!("it does not say that its format is {FORMAT}")),
     }
-    serde_json::from_value(value).map_err(|error| format!("it has not the shape of a sequence: {error}"))
+    serde_json::from_value(value)
+        .map_err(|error| format!("it has not the shape of a sequence: {error}"))
 }
 
 #[cfg(test)]

@@ -138,21 +138,24 @@ impl Fake {
     }
 
     pub(crate) fn try_run(&self, name: &str, args: Value) -> Result<Value, Failure> {
-        let arguments: RunArguments = serde_json::from_value(json!({ "name": name, "args": args })).unwrap();
+        let arguments: RunArguments =
+            serde_json::from_value(json!({ "name": name, "args": args })).unwrap();
         call::run(self, &self.store, &self.user(), &arguments).map(|output| value(&output))
     }
 
-    pub(crate) fn call(&self, arguments: Value) -> Result<Value, Failure> {
-        let arguments: Call = serde_json::from_value(arguments).unwrap();
-        call::call(self, &self.store, &self.user(), &arguments).map(|output| value(&output))
-    }
-
     pub(crate) fn count(&self, tool: &str) -> usize {
-        self.calls.borrow().iter().filter(|(name, _)| name == tool).count()
+        self.calls
+            .borrow()
+            .iter()
+            .filter(|(name, _)| name == tool)
+            .count()
     }
 
     pub(crate) fn store_file(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join("sequences").join(format!("{name}.json"))
+        self.folder
+            .path()
+            .join("sequences")
+            .join(format!("{name}.json"))
     }
 
     fn nested(&self, name: &str, args: &Value) -> Result<Value, CallFailure> {
@@ -161,9 +164,16 @@ impl Fake {
             let arguments: Call = serde_json::from_value(args.clone()).unwrap();
             call::call(self, &self.store, &context, &arguments)
         } else {
-            call::when_call(self, &self.store, &context, serde_json::from_value(args.clone()).unwrap())
+            call::when_call(
+                self,
+                &self.store,
+                &context,
+                serde_json::from_value(args.clone()).unwrap(),
+            )
         };
-        outcome.map(|output| value(&output)).map_err(CallFailure::Failed)
+        outcome
+            .map(|output| value(&output))
+            .map_err(CallFailure::Failed)
     }
 
     fn one(&self, call: &NestedCall, deadline: Option<Duration>) -> Result<Value, CallFailure> {
@@ -174,11 +184,16 @@ impl Fake {
             }));
         };
         let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
-        self.calls.borrow_mut().push((call.name.clone(), arguments.clone()));
+        self.calls
+            .borrow_mut()
+            .push((call.name.clone(), arguments.clone()));
         let ends = self.clock.get() + tool.takes;
         if let Some(deadline) = deadline.filter(|deadline| ends > *deadline) {
             self.clock.set(deadline);
-            return Err(CallFailure::Timeout(ToolError::new("timeout", "over the limit")));
+            return Err(CallFailure::Timeout(ToolError::new(
+                "timeout",
+                "over the limit",
+            )));
         }
         self.clock.set(ends);
         (tool.handler)(self, &arguments)
@@ -200,7 +215,8 @@ pub(crate) fn errors(refused: Result<Value, Failure>) -> Vec<Map<String, Value>>
 impl Kernel for Fake {
     fn list(&self) -> Vec<ToolInfo> {
         let tools = self.tools.borrow();
-        let info = |(name, tool): (&String, &FakeTool)| ToolInfo {
+        let info = |(name, tool): (&String, &FakeTool)| {
+            ToolInfo {
             name: name.clone(),
             title: None,
             description: String::new(),
@@ -215,12 +231,17 @@ impl Kernel for Fake {
                 open_world: None,
             },
             implementation: implementation(&tool.digest),
+        }
         };
         tools.iter().map(info).collect()
     }
 
     fn can_use(&self, tool: &str, _: &str) -> Permission {
-        let reason = if tool == "forbidden" { "unauthorized" } else { "not_found" };
+        let reason = if tool == "forbidden" {
+            "unauthorized"
+        } else {
+            "not_found"
+        };
         Permission::Denied(ToolError::new(reason, "no"))
     }
 
@@ -232,19 +253,28 @@ impl Kernel for Fake {
             timeout_ms: options.timeout_ms,
             retry_delay_ms: options.retry_delay_ms,
         });
-        let deadline = options.timeout_ms.map(|ms| self.clock.get() + Duration::from_millis(ms));
+        let deadline = options
+            .timeout_ms
+            .map(|ms| self.clock.get() + Duration::from_millis(ms));
         let delay = Duration::from_millis(options.retry_delay_ms.unwrap_or(0));
         self.clock.set(self.clock.get() + delay);
         let before = self.extra.replace(options.extra.clone());
         let mut failed = false;
         let results = calls.iter().map(|call| {
             let outcome = if failed && options.stop_on_failure {
-                Err(CallFailure::Skipped(ToolError::new("skipped", "an earlier call failed")))
+                Err(CallFailure::Skipped(ToolError::new(
+                    "skipped",
+                    "an earlier call failed",
+                )))
             } else {
                 self.one(call, deadline)
             };
             failed |= outcome.is_err();
-            let implementation = self.tools.borrow().get(&call.name).map(|tool| implementation(&tool.digest));
+            let implementation = self
+                .tools
+                .borrow()
+                .get(&call.name)
+                .map(|tool| implementation(&tool.digest));
             CallResult {
                 outcome: outcome.map(|value| Output::new(&value)),
                 elapsed_ms: 1.0,

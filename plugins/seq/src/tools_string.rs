@@ -137,7 +137,11 @@ fn separator(text: &str, end: usize) -> Result<usize, (Flaw, Option<usize>)> {
             None,
         )),
         Some(',') => Err((
-            flaw(at, "a `,` stands between the items", "write `;` instead of this `,`"),
+            flaw(
+                at,
+                "a `,` stands between the items",
+                "write `;` instead of this `,`",
+            ),
             Some(at + 1),
         )),
         Some(_) => Err((
@@ -208,7 +212,11 @@ pub(crate) fn unreadable(rest: &str, at: usize, fault: &json::Fault) -> Flaw {
             }
             None => flaw(place, "the item ends too early", FORM),
         },
-        json::Kind::Behind => flaw(place, format!("text behind the document: {}", quoted(here)), "remove it"),
+        json::Kind::Behind => flaw(
+            place,
+            format!("text behind the document: {}", quoted(here)),
+            "remove it",
+        ),
         json::Kind::Syntax => syntax(rest, here, place, at + fault.offset),
     }
 }
@@ -249,11 +257,16 @@ fn syntax(rest: &str, here: &str, place: usize, at: usize) -> Flaw {
             "close `{` with `}` and `[` with `]`, in the order in which they were opened",
         ),
         c if (c.is_alphanumeric() || c == '_') && before.ends_with(['{', ',']) => {
-            let key: String = here.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let key: String = here
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
             flaw(
                 place,
                 format!("the key `{key}` stands without quotes"),
-                format!("write \"{key}\" in double quotes, for example {{\"tools\":\"{{\\\"tool\\\":\\\"files_list\\\"}} ;\"}}"),
+                format!(
+                    "write \"{key}\" in double quotes, for example {{\"tools\":\"{{\\\"tool\\\":\\\"files_list\\\"}} ;\"}}"
+                ),
             )
         }
         c if c.is_control() => flaw(

@@ -47,7 +47,7 @@ fn keeper_change(args: Change) -> Result<Value, ToolError> {
     let path = format!("/data/{}", args.file);
     let mut done = 0;
     let outcome = change(&path, &args, &mut done);
-    Ok(json!({ "done": done, "error": outcome.err().map(|error| format!("{:?}", error.kind())) }))
+    Ok(json!({ "done": done, "kind": outcome.err().map(|error| format!("{:?}", error.kind())) }))
 }
 
 fn change(path: &str, args: &Change, done: &mut u64) -> std::io::Result<()> {

@@ -144,23 +144,36 @@ fn refused(cx: &Context<'_>, error: &Value) {
         (Value::Number(line), Value::Number(column)) => format!(" (line {line}, column {column})"),
         _ => String::new(),
     };
-    cx.out.note(&format!("error: {}: {}{place}", text("path"), text("message")));
+    cx.out.note(&format!(
+        "error: {}: {}{place}",
+        text("path"),
+        text("message")
+    ));
     if !text("hint").is_empty() {
         cx.out.note(&format!("hint: {}", text("hint")));
     }
 }
 
 fn created(cx: &Context<'_>, value: &Value) -> Result<(), Problem> {
-    let verb = if value["replaced"] == true { "replaced" } else { "created" };
+    let verb = if value["replaced"] == true {
+        "replaced"
+    } else {
+        "created"
+    };
     let groups = value["groups"].as_array().map_or(0, Vec::len);
     let groups = counted(groups, "group");
     cx.out.toned(
         Tone::Good,
-        &format!("{verb} {}: {groups}, inputs: {}", word(&value["name"]), slots(&value["inputs"])),
+        &format!(
+            "{verb} {}: {groups}, inputs: {}",
+            word(&value["name"]),
+            slots(&value["inputs"])
+        ),
     )?;
     for warning in value["warnings"].as_array().into_iter().flatten() {
         let text = |key: &str| warning[key].as_str().unwrap_or_default();
-        cx.out.warning(&format!("{}: {}", text("path"), text("message")));
+        cx.out
+            .warning(&format!("{}: {}", text("path"), text("message")));
     }
     Ok(())
 }
@@ -184,19 +197,32 @@ fn listed(cx: &Context<'_>, value: &Value) -> Result<(), Problem> {
         rows.push(vec![cell(word(more)).tone(Tone::Strong)]);
     }
     if rows.is_empty() {
-        cx.out.note("there are no sequences; `toolgate seq create FILE` makes one");
+        cx.out
+            .note("there are no sequences; `toolgate seq create FILE` makes one");
     } else {
-        let heads = ["SEQUENCE", "GROUPS", "TOOLS", "INPUTS", "CREATOR", "DESCRIPTION"];
+        let heads = [
+            "SEQUENCE",
+            "GROUPS",
+            "TOOLS",
+            "INPUTS",
+            "CREATOR",
+            "DESCRIPTION",
+        ];
         cx.out.table(&heads, &rows)?;
     }
     for broken in value["broken"].as_array().into_iter().flatten() {
-        cx.out.warning(&format!("{}: {}", word(&broken["file"]), word(&broken["error"])));
+        cx.out.warning(&format!(
+            "{}: {}",
+            word(&broken["file"]),
+            word(&broken["error"])
+        ));
     }
     Ok(())
 }
 
 fn deleted(cx: &Context<'_>, value: &Value) -> Result<(), Problem> {
-    cx.out.line(&format!("deleted {}", word(&value["deleted"])))?;
+    cx.out
+        .line(&format!("deleted {}", word(&value["deleted"])))?;
     for caller in value["called_by"].as_array().into_iter().flatten() {
         cx.out.warning(&format!("{} calls it", word(caller)));
     }
@@ -210,7 +236,9 @@ fn word(value: &Value) -> &str {
 /// Such as `host: string, deep: boolean?`.
 fn slots(value: &Value) -> String {
     let slots = value.as_object().into_iter().flatten();
-    let slots: Vec<String> = slots.map(|(key, ty)| format!("{key}: {}", word(ty))).collect();
+    let slots: Vec<String> = slots
+        .map(|(key, ty)| format!("{key}: {}", word(ty)))
+        .collect();
     if slots.is_empty() {
         "none".to_owned()
     } else {
@@ -223,7 +251,8 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 fn read(file: &Path) -> Result<String, Problem> {
-    let failed = |error: io::Error| Problem::usage(format!("cannot read {}: {error}", file.display()));
+    let failed =
+        |error: io::Error| Problem::usage(format!("cannot read {}: {error}", file.display()));
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         io::stdin().take(LARGEST + 1).read_to_end(&mut bytes)
@@ -232,10 +261,14 @@ fn read(file: &Path) -> Result<String, Problem> {
     }
     .map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(Problem::usage(format!("{} is larger than {LARGEST} bytes", file.display()))
-            .hint("split the sequence: one may call another with `seq_call`"));
+        return Err(
+            Problem::usage(format!("{} is larger than {LARGEST} bytes", file.display()))
+                .hint("split the sequence: one may call another with `seq_call`"),
+        );
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| Problem::usage(format!("{} is not UTF-8", file.display())))?;
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or_else(|| text.clone(), str::to_owned))
 }

@@ -21,7 +21,7 @@ use wasmtime_wasi::{
     },
 };
 
-use super::{Quota, stream::Metered};
+use super::{Quota, Reserved, stream::Metered};
 use crate::runtime::{
     guard::{TYPES, blocking, settled},
     state::CallState,
@@ -50,7 +50,12 @@ pub(in crate::runtime) fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Re
     types.func_wrap(
         "filesystem-error-code",
         |mut store: Store<'_>, (error,): (Resource<wasmtime::Error>,)| {
-            let said = store.data_mut().ctx().table.get(&error)?.downcast_ref::<io::Error>();
+            let said = store
+                .data_mut()
+                .ctx()
+                .table
+                .get(&error)?
+                .downcast_ref::<io::Error>();
             if said.is_some_and(|error| error.kind() == io::ErrorKind::QuotaExceeded) {
                 return Ok((Some(ErrorCode::Quota),));
             }
@@ -164,10 +169,12 @@ async fn write(
     bytes: Vec<u8>,
     offset: u64,
 ) -> Result<u64, FsError> {
+    let mut reserved = None;
     if let Some((file, quota)) = private_file(&mut store, &fd).map_err(FsError::trap)? {
         let end = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        grow(inline(&store), file, quota, end).await?;
+        reserved = Some(grow(inline(&store), file, quota, end).await?);
     }
+    let _held = reserved;
     view(&mut store).write(fd, bytes, offset).await
 }
 
@@ -180,7 +187,7 @@ async fn set_size(
         return view(&mut store).set_size(fd, size).await;
     };
     let before = file.metadata()?.len();
-    grow(inline(&store), file, Arc::clone(&quota), size).await?;
+    let _held = grow(inline(&store), file, Arc::clone(&quota), size).await?;
     view(&mut store).set_size(fd, size).await?;
     quota.release(before.saturating_sub(size));
     Ok(())
@@ -192,14 +199,11 @@ async fn grow(
     file: Arc<StdFile>,
     quota: Arc<Quota>,
     end: u64,
-) -> Result<(), FsError> {
+) -> Result<Reserved, FsError> {
     blocking(inline, move || {
         let size = file.metadata()?.len();
-        if quota.reserve(end.saturating_sub(size))? {
-            Ok(())
-        } else {
-            Err(ErrorCode::Quota.into())
-        }
+        let reserved = quota.reserve(end.saturating_sub(size))?;
+        reserved.ok_or_else(|| ErrorCode::Quota.into())
     })
     .await
 }
@@ -214,6 +218,15 @@ fn metered(
     let Some((file, quota)) = file else {
         return Ok(stream);
     };
+    // A C library knows no error of a stream but EIO: said here, `quota` reaches the guest.
+    let size = file.metadata()?.len();
+    if position.is_none_or(|position| position >= size) {
+        if quota.reserve(1)?.is_none() {
+            store.data_mut().ctx().table.delete(stream)?;
+            return Err(ErrorCode::Quota.into());
+        }
+        quota.release(1);
+    }
     let table = store.data_mut().ctx().table;
     let inner = table.delete(stream)?;
     let metered: DynOutputStream = Box::new(Metered {
@@ -221,6 +234,7 @@ fn metered(
         file,
         quota,
         position,
+        reserved: None,
     });
     Ok(table.push(metered)?)
 }
@@ -271,7 +285,9 @@ fn stat(dir: &StdFile, name: &str) -> Option<Metadata> {
 
 /// What goes with this name: nothing where the file has other names, or is `same`.
 fn size_of(dir: &StdFile, name: &str, same: Option<&Metadata>) -> u64 {
-    let is_same = |found: &Metadata| same.is_some_and(|same| (same.dev(), same.ino()) == (found.dev(), found.ino()));
+    let is_same = |found: &Metadata| {
+        same.is_some_and(|same| (same.dev(), same.ino()) == (found.dev(), found.ino()))
+    };
     stat(dir, name)
         .filter(|found| found.is_file() && found.nlink() == 1 && !is_same(found))
         .map_or(0, |found| found.len())

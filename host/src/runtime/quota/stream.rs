@@ -5,7 +5,7 @@ use std::{fs::File, io, sync::Arc};
 use bytes::Bytes;
 use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::Quota;
+use super::{Quota, Reserved};
 
 pub(super) struct Metered {
     pub(super) inner: DynOutputStream,
@@ -13,6 +13,8 @@ pub(super) struct Metered {
     pub(super) quota: Arc<Quota>,
     /// Where the next byte goes; none: to the end.
     pub(super) position: Option<u64>,
+    /// Of the write that may be under way.
+    pub(super) reserved: Option<Reserved>,
 }
 
 impl Metered {
@@ -21,9 +23,12 @@ impl Metered {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let size = self.file.metadata().map_err(failed)?.len();
         let end = self.position.unwrap_or(size).saturating_add(length);
-        if !self.quota.reserve(end.saturating_sub(size)).map_err(failed)? {
-            return Err(failed(io::ErrorKind::QuotaExceeded.into()));
-        }
+        let reserved = self
+            .quota
+            .reserve(end.saturating_sub(size))
+            .map_err(failed)?;
+        let full = || failed(io::ErrorKind::QuotaExceeded.into());
+        self.reserved = Some(reserved.ok_or_else(full)?);
         if let Some(position) = &mut self.position {
             *position = end;
         }
@@ -47,7 +52,9 @@ impl OutputStream for Metered {
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
         self.reserve(bytes.len())?;
-        self.inner.blocking_write_and_flush(bytes).await
+        let outcome = self.inner.blocking_write_and_flush(bytes).await;
+        self.reserved = None;
+        outcome
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -55,7 +62,12 @@ impl OutputStream for Metered {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        self.inner.check_write()
+        let room = self.inner.check_write();
+        // Nothing is under way where another write may come, or none ever will.
+        if !matches!(room, Ok(0)) {
+            self.reserved = None;
+        }
+        room
     }
 
     async fn cancel(&mut self) {

@@ -6,7 +6,10 @@ use std::hash::Hash;
 
 /// The first way, in the order of the edges, that leads from `start` back to it; both ends
 /// are `start`.
-pub(super) fn circle<N: Clone + Eq + Hash>(start: &N, mut next: impl FnMut(&N) -> Vec<N>) -> Option<Vec<N>> {
+pub(super) fn circle<N: Clone + Eq + Hash>(
+    start: &N,
+    mut next: impl FnMut(&N) -> Vec<N>,
+) -> Option<Vec<N>> {
     let mut way = vec![(start.clone(), next(start).into_iter())];
     let mut seen: HashSet<N> = HashSet::new();
     while let Some((_, edges)) = way.last_mut() {
@@ -54,7 +57,11 @@ mod tests {
         let mut asked = 0_u32;
         let chain = |node: &u32| {
             asked += 1;
-            if *node < 100_000 { vec![node + 1, node + 1] } else { vec![0] }
+            if *node < 100_000 {
+                vec![node + 1, node + 1]
+            } else {
+                vec![0]
+            }
         };
         assert_eq!(circle(&0, chain).map(|way| way.len()), Some(100_002));
         assert_eq!(asked, 100_001);

@@ -23,7 +23,8 @@ pub(super) fn check(drafts: &[Draft], findings: &mut Findings) -> Slots {
             for (supplier, out) in suppliers.iter().filter(|(_, out)| !out.kind.fits(ty.kind)) {
                 let what = format!(
                     "`{key}` is wanted as {ty}, and step `{}` before it gives {}",
-                    supplier.group.name, out.kind.as_str()
+                    supplier.group.name,
+                    out.kind.as_str()
                 );
                 findings.error(Problem::new(&path, "type", what).hint(format!(
                     "declare both alike, or the input as \"any\", or rename one; for example {{\"in\":{{\"{key}\":\"{}\"}}}}",
@@ -51,14 +52,18 @@ pub(super) fn check(drafts: &[Draft], findings: &mut Findings) -> Slots {
             }
         }
         let name = &step.group.name;
-        let called = drafts.iter().any(|draft| draft.group.groups().any(|target| target == name));
+        let called = drafts
+            .iter()
+            .any(|draft| draft.group.groups().any(|target| target == name));
         if called && !required.is_empty() {
             let what = format!(
                 "group `{name}` is called by another group, and as a step of its own it wants {} from the caller of the whole",
                 crate::problem::listed(required)
             );
-            findings.warn(Problem::new(format!("{}.step", step.path), "step", what)
-                .hint("did you mean \"step\":false?"));
+            findings.warn(
+                Problem::new(format!("{}.step", step.path), "step", what)
+                    .hint("did you mean \"step\":false?"),
+            );
         }
     }
     own

@@ -16,24 +16,65 @@ fn holds(text: &str) -> Result<bool, String> {
 #[test]
 fn every_operator_and_type() {
     for text in [
-        "true", "$args.host", "$args.n", "$args.yes", "$args.list", "$args.result", "${args.host}",
-        "$args.host == \"db-1\"", "$args.host==\"db-1\"", "\"db-1\" == $args.host", "$args.host != \"\"",
-        "$args.n == 3", "$args.n == \"3\"", "$args.n == 3.0", "$args.n != 4", "$args.n < 4", "$args.n<=3",
-        "$args.n > 2.5", "$args.n>=3", "3 <= $args.n", "$args.f < 2.6", "$args.n > -1",
-        "$args.yes == true", "$args.yes == \"true\"", "$args.no == false", "$args.none == null",
-        "$args.none != true", "$args.host contains \"db\"", "$args.host contains 1",
-        "$args.list contains \"a\"", "$args.list contains 3", "$args.list contains \"3\"",
-        "\"xdb-1x\" contains $args.host", "$args.result.count > 0", "$args.result.tags[0] == \"x\"",
-        "$args.数 == 7", "$args.nothing == \"[]\"", "$args.big > 9007199254740992",
-        "$args.word == \"a && b > 3\"", "$args.word contains \"&&\"", "$args.word contains \" > \"",
-        "$args.word != \"$$args.word\"", "\"a\\\"b\" != $args.host",
+        "true",
+        "$args.host",
+        "$args.n",
+        "$args.yes",
+        "$args.list",
+        "$args.result",
+        "${args.host}",
+        "$args.host == \"db-1\"",
+        "$args.host==\"db-1\"",
+        "\"db-1\" == $args.host",
+        "$args.host != \"\"",
+        "$args.n == 3",
+        "$args.n == \"3\"",
+        "$args.n == 3.0",
+        "$args.n != 4",
+        "$args.n < 4",
+        "$args.n<=3",
+        "$args.n > 2.5",
+        "$args.n>=3",
+        "3 <= $args.n",
+        "$args.f < 2.6",
+        "$args.n > -1",
+        "$args.yes == true",
+        "$args.yes == \"true\"",
+        "$args.no == false",
+        "$args.none == null",
+        "$args.none != true",
+        "$args.host contains \"db\"",
+        "$args.host contains 1",
+        "$args.list contains \"a\"",
+        "$args.list contains 3",
+        "$args.list contains \"3\"",
+        "\"xdb-1x\" contains $args.host",
+        "$args.result.count > 0",
+        "$args.result.tags[0] == \"x\"",
+        "$args.数 == 7",
+        "$args.nothing == \"[]\"",
+        "$args.big > 9007199254740992",
+        "$args.word == \"a && b > 3\"",
+        "$args.word contains \"&&\"",
+        "$args.word contains \" > \"",
+        "$args.word != \"$$args.word\"",
+        "\"a\\\"b\" != $args.host",
     ] {
         assert_eq!(holds(text), Ok(true), "{text}");
     }
     for text in [
-        "false", "$args.empty", "$args.no", "$args.none", "$args.nothing", "$args.result.flag",
-        "$args.host == \"x\"", "$args.n > 3", "$args.n == \"x\"", "$args.list contains \"z\"",
-        "$args.host contains \"DB\"", "$args.result.flag == true",
+        "false",
+        "$args.empty",
+        "$args.no",
+        "$args.none",
+        "$args.nothing",
+        "$args.result.flag",
+        "$args.host == \"x\"",
+        "$args.n > 3",
+        "$args.n == \"x\"",
+        "$args.list contains \"z\"",
+        "$args.host contains \"DB\"",
+        "$args.result.flag == true",
     ] {
         assert_eq!(holds(text), Ok(false), "{text}");
     }
@@ -61,12 +102,25 @@ fn what_cannot_be_evaluated_is_no_false() {
 #[test]
 fn more_than_one_comparison_is_refused_with_a_way_out() {
     for text in [
-        "$args.a && $args.b", "$args.a == 1 && $args.b == 2", "$args.a || true", "!$args.a",
-        "($args.a == 1)", "$args.a and $args.b", "not $args.a", "$args.a == 1 == 2",
-        "$args.a == $args.b", "1 < $args.a < 3", "$args.a + 1",
+        "$args.a && $args.b",
+        "$args.a == 1 && $args.b == 2",
+        "$args.a || true",
+        "!$args.a",
+        "($args.a == 1)",
+        "$args.a and $args.b",
+        "not $args.a",
+        "$args.a == 1 == 2",
+        "$args.a == $args.b",
+        "1 < $args.a < 3",
+        "$args.a + 1",
     ] {
         let error = Condition::parse(text).unwrap_err();
-        assert!(error.hint.contains("not supported: use two groups or `seq_when_call`"), "{text}: {error:?}");
+        assert!(
+            error
+                .hint
+                .contains("not supported: use two groups or `seq_when_call`"),
+            "{text}: {error:?}"
+        );
     }
 }
 
@@ -104,12 +158,20 @@ fn everything_else_says_what_to_write() {
 #[test]
 fn it_is_written_as_it_was_meant() {
     for text in [
-        "true", "$args.a.b[0]", "$args.a != \"x y\"", "3 <= $args.n", "$args.l contains null",
-        "$args.a == \"$$args.b\"", "$args.a == 1.5",
+        "true",
+        "$args.a.b[0]",
+        "$args.a != \"x y\"",
+        "3 <= $args.n",
+        "$args.l contains null",
+        "$args.a == \"$$args.b\"",
+        "$args.a == 1.5",
     ] {
         let condition = Condition::parse(text).unwrap();
         assert_eq!(condition.write(), text);
         let stored = serde_json::to_string(&condition).unwrap();
-        assert_eq!(serde_json::from_str::<Condition>(&stored).unwrap(), condition);
+        assert_eq!(
+            serde_json::from_str::<Condition>(&stored).unwrap(),
+            condition
+        );
     }
 }

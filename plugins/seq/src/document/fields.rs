@@ -59,7 +59,12 @@ impl<'a, 'p> Fields<'a, 'p> {
         match self.get(key)? {
             Value::String(text) => Some(text.clone()),
             other => {
-                self.wrong_type(key, other, "a text", format!("for example {}", json!({ key: "text" })));
+                self.wrong_type(
+                    key,
+                    other,
+                    "a text",
+                    format!("for example {}", json!({ key: "text" })),
+                );
                 None
             }
         }
@@ -103,10 +108,20 @@ impl<'a, 'p> Fields<'a, 'p> {
             let before = self.problems.len();
             let name = normal(slot);
             if !is_key(&name) {
-                self.problem(&at, "name", format!("{slot:?} is no name for a slot"), format!("letters, digits, `_` and `-`, {example}"));
+                self.problem(
+                    &at,
+                    "name",
+                    format!("{slot:?} is no name for a slot"),
+                    format!("letters, digits, `_` and `-`, {example}"),
+                );
             }
             if slots.get(&name).is_some() {
-                self.problem(&at, "duplicate", format!("`{name}` is declared twice"), "keep one of the two");
+                self.problem(
+                    &at,
+                    "duplicate",
+                    format!("`{name}` is declared twice"),
+                    "keep one of the two",
+                );
             }
             match value.as_str().and_then(Type::parse) {
                 Some(ty) if ty.optional && !is_input => self.problem(
@@ -121,9 +136,15 @@ impl<'a, 'p> Fields<'a, 'p> {
                     }
                 }
                 None => {
-                    let near = value.as_str().and_then(|word| nearest(word.trim_end_matches('?'), LEGAL));
+                    let near = value
+                        .as_str()
+                        .and_then(|word| nearest(word.trim_end_matches('?'), LEGAL));
                     let near = near.map_or_else(String::new, |near| format!("write \"{near}\"; "));
-                    let optional = if is_input { ", each with `?` behind it where it is optional" } else { "" };
+                    let optional = if is_input {
+                        ", each with `?` behind it where it is optional"
+                    } else {
+                        ""
+                    };
                     self.problem(
                         &at,
                         "enum",
@@ -168,7 +189,9 @@ impl<'a, 'p> Fields<'a, 'p> {
             return default;
         };
         let ms = match value {
-            Value::Number(number) => number.as_f64().and_then(|seconds| milliseconds(seconds * 1e3)),
+            Value::Number(number) => number
+                .as_f64()
+                .and_then(|seconds| milliseconds(seconds * 1e3)),
             Value::String(text) => duration(text),
             _ => None,
         };
@@ -188,7 +211,9 @@ impl<'a, 'p> Fields<'a, 'p> {
                 Some(retries @ 0..=MOST_RETRIES) => u32::try_from(retries).unwrap_or(0),
                 _ => {
                     let what = format!("`retries` is {}", described(value));
-                    let hint = format!("a whole number from 0 to {MOST_RETRIES}, for example {{\"on_error\":\"retry\",\"retries\":2}}");
+                    let hint = format!(
+                        "a whole number from 0 to {MOST_RETRIES}, for example {{\"on_error\":\"retry\",\"retries\":2}}"
+                    );
                     self.problem("retries", "range", what, hint);
                     0
                 }
@@ -202,7 +227,10 @@ impl<'a, 'p> Fields<'a, 'p> {
             Some("retry") => {
                 if retries == 0 {
                     let what = "`on_error` is `retry` with 0 `retries`: nothing is tried again";
-                    warnings.push(Problem::new(join(self.path, "retries"), "retries", what).hint("for example {\"retries\":2}"));
+                    warnings.push(
+                        Problem::new(join(self.path, "retries"), "retries", what)
+                            .hint("for example {\"retries\":2}"),
+                    );
                 }
                 OnError::Retry(retries)
             }
@@ -231,7 +259,12 @@ impl<'a, 'p> Fields<'a, 'p> {
             None => None,
             Some(Value::Object(members)) => Some(members),
             Some(other) => {
-                self.wrong_type("fallback", other, "an object", "write slot and value, for example {\"fallback\":{\"load\":0}}");
+                self.wrong_type(
+                    "fallback",
+                    other,
+                    "an object",
+                    "write slot and value, for example {\"fallback\":{\"load\":0}}",
+                );
                 return None;
             }
         };
@@ -240,11 +273,18 @@ impl<'a, 'p> Fields<'a, 'p> {
                 self.problem(
                     "fallback",
                     "conflict",
-                    format!("`fallback` has no meaning with `missing: {}`", word.unwrap_or("fail")),
+                    format!(
+                        "`fallback` has no meaning with `missing: {}`",
+                        word.unwrap_or("fail")
+                    ),
                     "add \"missing\":\"degrade\", or leave `fallback` out",
                 );
             }
-            return Some(if word == Some("skip") { Missing::Skip } else { Missing::Fail });
+            return Some(if word == Some("skip") {
+                Missing::Skip
+            } else {
+                Missing::Fail
+            });
         }
         let mut values = Map::new();
         for (slot, value) in fallback.into_iter().flatten() {
@@ -252,7 +292,12 @@ impl<'a, 'p> Fields<'a, 'p> {
             let slot = normal(slot);
             let Some(ty) = output?.get(&slot) else {
                 let declared = listed(output?.keys());
-                self.problem(&at, "slot", format!("`out` has no slot `{slot}`"), format!("declared: {declared}"));
+                self.problem(
+                    &at,
+                    "slot",
+                    format!("`out` has no slot `{slot}`"),
+                    format!("declared: {declared}"),
+                );
                 continue;
             };
             let read = match ty.kind {
@@ -277,9 +322,13 @@ impl<'a, 'p> Fields<'a, 'p> {
 
     fn choice(&mut self, key: &str, legal: &[&'static str]) -> Option<&'static str> {
         let value = self.get(key)?;
-        let found = value.as_str().and_then(|word| legal.iter().find(|legal| **legal == word));
+        let found = value
+            .as_str()
+            .and_then(|word| legal.iter().find(|legal| **legal == word));
         if found.is_none() {
-            let near = value.as_str().and_then(|word| nearest(word, legal.iter().copied()));
+            let near = value
+                .as_str()
+                .and_then(|word| nearest(word, legal.iter().copied()));
             let near = near.map_or_else(String::new, |near| format!("write \"{near}\"; "));
             self.problem(
                 key,
@@ -293,7 +342,8 @@ impl<'a, 'p> Fields<'a, 'p> {
 
     /// The text of the items.
     pub(super) fn tools(&mut self) -> Option<&'a str> {
-        const EXAMPLE: &str = r#"for example {"tools":"{\"tool\":\"files_list\",\"args\":{\"path\":\".\"}} ;"}"#;
+        const EXAMPLE: &str =
+            r#"for example {"tools":"{\"tool\":\"files_list\",\"args\":{\"path\":\".\"}} ;"}"#;
         match self.get("tools") {
             None => {
                 self.problem("tools", "required", "`tools` is missing", EXAMPLE);
@@ -302,12 +352,17 @@ impl<'a, 'p> Fields<'a, 'p> {
             Some(Value::String(text)) => Some(text),
             Some(other) => {
                 let items: Option<Vec<Map<String, Value>>> = match other {
-                    Value::Array(items) => items.iter().map(|item| item.as_object().cloned()).collect(),
+                    Value::Array(items) => {
+                        items.iter().map(|item| item.as_object().cloned()).collect()
+                    }
                     Value::Object(item) => Some(vec![item.clone()]),
                     _ => None,
                 };
                 let example = match items.filter(|items| !items.is_empty()) {
-                    Some(items) => format!("for example {}", json!({ "tools": tools_string::write(items) })),
+                    Some(items) => format!(
+                        "for example {}",
+                        json!({ "tools": tools_string::write(items) })
+                    ),
                     None => EXAMPLE.to_owned(),
                 };
                 let hint = format!("one text that holds each item followed by `;`, {example}");
@@ -321,7 +376,10 @@ impl<'a, 'p> Fields<'a, 'p> {
 /// Such as `500ms`, `30s`, `2m`, `1.5`.
 fn duration(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let (number, unit) = text.split_at(
+        text.find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len()),
+    );
     let factor = match unit {
         "ms" => 1.0,
         "" | "s" => 1e3,
@@ -331,7 +389,11 @@ fn duration(text: &str) -> Option<u64> {
     milliseconds(number.trim_end().parse::<f64>().ok()? * factor)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in bounds")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "in bounds"
+)]
 fn milliseconds(ms: f64) -> Option<u64> {
     /// A day: longer is no time limit but a mistake.
     const MOST: f64 = 86_400_000.0;
@@ -344,10 +406,26 @@ mod tests {
 
     #[test]
     fn durations_are_positive() {
-        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("20", 20_000), ("0.5 s", 500)] {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("2m", 120_000),
+            ("20", 20_000),
+            ("0.5 s", 500),
+        ] {
             assert_eq!(duration(text), Some(ms), "{text}");
         }
-        for text in ["", "0", "-1s", "1h", "NaN", "inf", "1e99", "s", "30 seconds"] {
+        for text in [
+            "",
+            "0",
+            "-1s",
+            "1h",
+            "NaN",
+            "inf",
+            "1e99",
+            "s",
+            "30 seconds",
+        ] {
             assert_eq!(duration(text), None, "{text}");
         }
     }

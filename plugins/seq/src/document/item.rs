@@ -16,27 +16,60 @@ use crate::{
 const KEYS: [&str; 4] = ["tool", "args", "as", "unsafe_serial"];
 const CALL_KEYS: [&str; 2] = ["target", "args"];
 const WHEN_CALL_KEYS: [&str; 3] = ["target", "when", "args"];
-const FORM: &str = r#"for example {"tools":"{\"tool\":\"files_list\",\"args\":{\"path\":\".\"}} ;"}"#;
+const FORM: &str =
+    r#"for example {"tools":"{\"tool\":\"files_list\",\"args\":{\"path\":\".\"}} ;"}"#;
 
 /// `text` is the whole string, for places.
-pub(super) fn read(raw: &RawItem, text: &str, path: &str, problems: &mut Vec<Problem>) -> Option<Item> {
+pub(super) fn read(
+    raw: &RawItem,
+    text: &str,
+    path: &str,
+    problems: &mut Vec<Problem>,
+) -> Option<Item> {
     let before = problems.len();
     let mut add = |key: &str, reason, what: String, hint: String| {
-        let place = raw.keys.iter().find(|(_, k)| k == key).map_or(raw.offset, |(at, _)| *at);
-        problems.push(Problem::new(format!("{path}.{key}"), reason, what).hint(hint).at(text, place));
+        let place = raw
+            .keys
+            .iter()
+            .find(|(_, k)| k == key)
+            .map_or(raw.offset, |(at, _)| *at);
+        problems.push(
+            Problem::new(format!("{path}.{key}"), reason, what)
+                .hint(hint)
+                .at(text, place),
+        );
     };
-    for key in raw.members.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+    for key in raw
+        .members
+        .keys()
+        .filter(|key| !KEYS.contains(&key.as_str()))
+    {
         let problem = unknown_key(path, key, &KEYS);
-        add(key, "unknown_key", problem.message, problem.hint.unwrap_or_default());
+        add(
+            key,
+            "unknown_key",
+            problem.message,
+            problem.hint.unwrap_or_default(),
+        );
     }
     let tool = match raw.members.get("tool") {
         None => {
-            add("tool", "required", "the item names no `tool`".into(), FORM.into());
+            add(
+                "tool",
+                "required",
+                "the item names no `tool`".into(),
+                FORM.into(),
+            );
             None
         }
         Some(Value::String(tool)) if is_tool_name(tool) => Some(tool.clone()),
         Some(Value::String(tool)) if tool.trim().is_empty() => {
-            add("tool", "required", "the item's `tool` is empty".into(), FORM.into());
+            add(
+                "tool",
+                "required",
+                "the item's `tool` is empty".into(),
+                FORM.into(),
+            );
             None
         }
         Some(Value::String(tool)) => {
@@ -45,11 +78,21 @@ pub(super) fn read(raw: &RawItem, text: &str, path: &str, problems: &mut Vec<Pro
             } else {
                 format!("small letters, digits and `_`, {FORM}")
             };
-            add("tool", "name", format!("{tool:?} is no name of a tool"), hint);
+            add(
+                "tool",
+                "name",
+                format!("{tool:?} is no name of a tool"),
+                hint,
+            );
             None
         }
         Some(other) => {
-            add("tool", "type", format!("`tool` is {}, not a text", described(other)), FORM.into());
+            add(
+                "tool",
+                "type",
+                format!("`tool` is {}, not a text", described(other)),
+                FORM.into(),
+            );
             None
         }
     };
@@ -59,7 +102,12 @@ pub(super) fn read(raw: &RawItem, text: &str, path: &str, problems: &mut Vec<Pro
         Some(Value::Object(args)) => Some(args),
         Some(other) => {
             let hint = r#"write an object, for example {"args":{"path":"."}}"#;
-            add("args", "type", format!("`args` is {}, not an object", described(other)), hint.into());
+            add(
+                "args",
+                "type",
+                format!("`args` is {}, not an object", described(other)),
+                hint.into(),
+            );
             None
         }
     };
@@ -68,7 +116,12 @@ pub(super) fn read(raw: &RawItem, text: &str, path: &str, problems: &mut Vec<Pro
         Some(Value::String(slot)) => Some(normal(slot)),
         Some(other) => {
             let hint = r#"write the name of a slot of `out`, for example {"as":"found"}"#;
-            add("as", "type", format!("`as` is {}, not a text", described(other)), hint.into());
+            add(
+                "as",
+                "type",
+                format!("`as` is {}, not a text", described(other)),
+                hint.into(),
+            );
             None
         }
     };
@@ -77,7 +130,12 @@ pub(super) fn read(raw: &RawItem, text: &str, path: &str, problems: &mut Vec<Pro
         Some(Value::Bool(flag)) => *flag,
         Some(other) => {
             let hint = r#"without quotes, for example {"unsafe_serial":true}"#;
-            add("unsafe_serial", "type", format!("`unsafe_serial` is {}, not true or false", described(other)), hint.into());
+            add(
+                "unsafe_serial",
+                "type",
+                format!("`unsafe_serial` is {}, not true or false", described(other)),
+                hint.into(),
+            );
             false
         }
     };
@@ -112,7 +170,11 @@ fn call(
     path: &str,
     problems: &mut Vec<Problem>,
 ) -> Option<(Map<String, Value>, Call)> {
-    let known: &[&str] = if tool == CALL { &CALL_KEYS } else { &WHEN_CALL_KEYS };
+    let known: &[&str] = if tool == CALL {
+        &CALL_KEYS
+    } else {
+        &WHEN_CALL_KEYS
+    };
     let before = problems.len();
     for key in args.keys().filter(|key| !known.contains(&key.as_str())) {
         problems.push(match key.as_str() {
@@ -129,18 +191,35 @@ fn call(
             Ok(target) => Some(target),
             Err(why) => {
                 let hint = "name a group of this sequence, or `#name` another sequence";
-                problems.push(Problem::new(format!("{path}.target"), "target", format!("{text:?}: {why}")).hint(hint));
+                problems.push(
+                    Problem::new(
+                        format!("{path}.target"),
+                        "target",
+                        format!("{text:?}: {why}"),
+                    )
+                    .hint(hint),
+                );
                 None
             }
         },
         Some(other) => {
             let what = format!("`target` is {}, not a text", described(other));
-            problems.push(Problem::new(format!("{path}.target"), "type", what).hint(r##"for example {"target":"group"} or {"target":"#sequence"}"##));
+            problems.push(
+                Problem::new(format!("{path}.target"), "type", what)
+                    .hint(r##"for example {"target":"group"} or {"target":"#sequence"}"##),
+            );
             None
         }
         None if problems.len() == before => {
             let hint = r#"name a group of this sequence, or `#name` another sequence, for example {"target":"group"}"#;
-            problems.push(Problem::new(format!("{path}.target"), "required", format!("`{tool}` has no `target`")).hint(hint));
+            problems.push(
+                Problem::new(
+                    format!("{path}.target"),
+                    "required",
+                    format!("`{tool}` has no `target`"),
+                )
+                .hint(hint),
+            );
             None
         }
         None => None,
@@ -150,9 +229,13 @@ fn call(
     } else {
         None
     };
-    if !matches!(args.get("args"), None | Some(Value::Object(_) | Value::Null)) {
+    if !matches!(
+        args.get("args"),
+        None | Some(Value::Object(_) | Value::Null)
+    ) {
         let hint = r#"the inputs of what is called, for example {"args":{"host":"$args.host"}}"#;
-        problems.push(Problem::new(format!("{path}.args"), "type", "`args` is no object").hint(hint));
+        problems
+            .push(Problem::new(format!("{path}.args"), "type", "`args` is no object").hint(hint));
     }
     if problems.len() > before {
         return None;
@@ -172,7 +255,11 @@ fn when(value: Option<&Value>, path: &str, problems: &mut Vec<Problem>) -> Optio
             Ok(condition) => Some(condition),
             Err(error) => {
                 let what = format!("`{text}`: {}", error.what);
-                problems.push(Problem::new(at, "condition", what).hint(error.hint).at(text, error.offset));
+                problems.push(
+                    Problem::new(at, "condition", what)
+                        .hint(error.hint)
+                        .at(text, error.offset),
+                );
                 None
             }
         },
@@ -190,14 +277,23 @@ fn renamed(tool: &str, args: &Map<String, Value>, key: &str, path: &str) -> Prob
         .iter()
         .map(|(k, value)| {
             let value = match value.as_str() {
-                Some(text) if k == key && key == "sequence" && !text.starts_with('#') => format!("#{text}").into(),
+                Some(text) if k == key && key == "sequence" && !text.starts_with('#') => {
+                    format!("#{text}").into()
+                }
                 _ => value.clone(),
             };
             (if k == key { "target".into() } else { k.clone() }, value)
         })
         .collect();
-    Problem::new(format!("{path}.{key}"), "unknown_key", format!("`{tool}` has no `{key}`"))
-        .hint(format!("write `target`, for example {}", json!({ "args": args })))
+    Problem::new(
+        format!("{path}.{key}"),
+        "unknown_key",
+        format!("`{tool}` has no `{key}`"),
+    )
+    .hint(format!(
+        "write `target`, for example {}",
+        json!({ "args": args })
+    ))
 }
 
 /// As the host has it.

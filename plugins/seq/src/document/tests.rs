@@ -17,7 +17,9 @@ fn the_example_of_the_help_is_created_without_a_word() {
         fake.tool(tool, |_, _| Ok(json!(1)));
     }
     let document: Value = serde_json::from_str(help::EXAMPLE).unwrap();
-    let created = fake.create("look-around", document["groups"].clone()).unwrap();
+    let created = fake
+        .create("look-around", document["groups"].clone())
+        .unwrap();
     assert_eq!(created["warnings"], json!([]));
     let report = fake.run("look-around", json!({ "path": ".", "deep": true }));
     assert_eq!(report["status"], "ok");
@@ -36,11 +38,19 @@ fn a_file_is_one_document_and_nothing_else() {
     for (text, reason, words) in [
         ("", "syntax", ""),
         ("{\"groups\":[]} x", "syntax", "text behind the document"),
-        ("{\"groups\":[],\"groups\":[]}", "syntax", "`groups` is given twice"),
+        (
+            "{\"groups\":[],\"groups\":[]}",
+            "syntax",
+            "`groups` is given twice",
+        ),
         ("{\"Groups\":[]}", "unknown_key", "there is no key `Groups`"),
         ("[]", "type", "not an object"),
         ("{\"name\":1}", "type", "`name` is the number 1"),
-        ("{\"groups\":[{\"n\":99999999999999999999}]}", "syntax", "64 bits"),
+        (
+            "{\"groups\":[{\"n\":99999999999999999999}]}",
+            "syntax",
+            "64 bits",
+        ),
         ("{\"groups\":", "syntax", "not closed"),
     ] {
         let (_, problems) = read(text);
@@ -52,8 +62,16 @@ fn a_file_is_one_document_and_nothing_else() {
 #[test]
 fn every_choice_lists_what_is_legal() {
     for (field, value, words) in [
-        ("on_error", json!("retyr"), "write \"retry\"; legal: `abort`, `continue`, `retry`"),
-        ("missing", json!("ignore"), "legal: `fail`, `skip`, `degrade`"),
+        (
+            "on_error",
+            json!("retyr"),
+            "write \"retry\"; legal: `abort`, `continue`, `retry`",
+        ),
+        (
+            "missing",
+            json!("ignore"),
+            "legal: `fail`, `skip`, `degrade`",
+        ),
         ("retries", json!(11), "from 0 to 10"),
         ("timeout", json!("0s"), "a positive number of seconds"),
         ("timeout", json!(-1), "a positive number of seconds"),
@@ -63,16 +81,31 @@ fn every_choice_lists_what_is_legal() {
         ("in", json!({ "a": "sting" }), "write \"string\""),
         ("in", json!({ "a b": "string" }), "letters, digits"),
         ("out", json!({ "a": "string?" }), "write \"string\""),
-        ("when", json!("$args.a && $args.b"), "not supported: use two groups or `seq_when_call`"),
+        (
+            "when",
+            json!("$args.a && $args.b"),
+            "not supported: use two groups or `seq_when_call`",
+        ),
         ("fallback", json!({ "a": 1 }), "\"missing\":\"degrade\""),
     ] {
         let group = json!([{ "name": "a", "tools": "{\"tool\":\"echo\"} ;", field: value }]);
         let found = problems(&group);
         assert_eq!(found.len(), 1, "{field}: {found:?}");
-        assert!(found[0].path.starts_with(&format!("groups[0].{field}")), "{found:?}");
-        assert!(found[0].hint.as_ref().unwrap().contains(words), "{field}: {found:?}");
+        assert!(
+            found[0].path.starts_with(&format!("groups[0].{field}")),
+            "{found:?}"
+        );
+        assert!(
+            found[0].hint.as_ref().unwrap().contains(words),
+            "{field}: {found:?}"
+        );
     }
-    for (retries, on_error, bad) in [(2, "abort", true), (2, "continue", true), (0, "abort", false), (2, "retry", false)] {
+    for (retries, on_error, bad) in [
+        (2, "abort", true),
+        (2, "continue", true),
+        (0, "abort", false),
+        (2, "retry", false),
+    ] {
         let group = json!([{ "name": "a", "tools": "{\"tool\":\"echo\"} ;", "on_error": on_error, "retries": retries }]);
         assert_eq!(!problems(&group).is_empty(), bad, "{on_error} {retries}");
     }
@@ -91,26 +124,83 @@ fn every_item_is_judged_at_its_place() {
         (r#"{"tool":"echo","Args":{}} ;"#, "Args", "no key `Args`"),
         (r#"{"tool":"echo","args":"{}"} ;"#, "args", "not an object"),
         (r#"{"tool":"echo","as":1} ;"#, "as", "not a text"),
-        (r#"{"tool":"echo","unsafe_serial":"true"} ;"#, "unsafe_serial", "not true or false"),
-        (r#"{"tool":"echo","args":{"a":["$args."]}} ;"#, "args.a[0]", "name of an input"),
-        (r#"{"tool":"seq_call","args":{"target":""}} ;"#, "args.target", "not empty"),
-        (r##"{"tool":"seq_call","args":{"target":"#"}} ;"##, "args.target", "not empty"),
-        (r#"{"tool":"seq_call","args":{"target":"$args.x"}} ;"#, "args.target", "literal"),
-        (r##"{"tool":"seq_call","args":{"target":"#../x"}} ;"##, "args.target", "no `/`"),
-        (r#"{"tool":"seq_call","args":{}} ;"#, "args.target", "no `target`"),
-        (r#"{"tool":"seq_call","args":{"target":"a","in_sequence":"b"}} ;"#, "args.in_sequence", "from outside"),
-        (r#"{"tool":"seq_call","args":{"target":"a","when":"true"}} ;"#, "args.when", "no `when`"),
-        (r#"{"tool":"seq_when_call","args":{"target":"a"}} ;"#, "args.when", "no `when`"),
-        (r#"{"tool":"seq_when_call","args":{"target":"a","when":"$args.a ="}} ;"#, "args.when", "no operator"),
-        (r#"{"tool":"seq_call","args":{"target":"a","args":"x"}} ;"#, "args.args", "no object"),
+        (
+            r#"{"tool":"echo","unsafe_serial":"true"} ;"#,
+            "unsafe_serial",
+            "not true or false",
+        ),
+        (
+            r#"{"tool":"echo","args":{"a":["$args."]}} ;"#,
+            "args.a[0]",
+            "name of an input",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{"target":""}} ;"#,
+            "args.target",
+            "not empty",
+        ),
+        (
+            r##"{"tool":"seq_call","args":{"target":"#"}} ;"##,
+            "args.target",
+            "not empty",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{"target":"$args.x"}} ;"#,
+            "args.target",
+            "literal",
+        ),
+        (
+            r##"{"tool":"seq_call","args":{"target":"#../x"}} ;"##,
+            "args.target",
+            "no `/`",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{}} ;"#,
+            "args.target",
+            "no `target`",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{"target":"a","in_sequence":"b"}} ;"#,
+            "args.in_sequence",
+            "from outside",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{"target":"a","when":"true"}} ;"#,
+            "args.when",
+            "no `when`",
+        ),
+        (
+            r#"{"tool":"seq_when_call","args":{"target":"a"}} ;"#,
+            "args.when",
+            "no `when`",
+        ),
+        (
+            r#"{"tool":"seq_when_call","args":{"target":"a","when":"$args.a ="}} ;"#,
+            "args.when",
+            "no operator",
+        ),
+        (
+            r#"{"tool":"seq_call","args":{"target":"a","args":"x"}} ;"#,
+            "args.args",
+            "no object",
+        ),
     ] {
-        let found = problems(&json!([{ "name": "a", "tools": format!("{{\"tool\":\"echo\"}} ;\n {item}") }]));
+        let found = problems(
+            &json!([{ "name": "a", "tools": format!("{{\"tool\":\"echo\"}} ;\n {item}") }]),
+        );
         assert_eq!(found.len(), 1, "{item}: {found:?}");
-        assert_eq!(found[0].path, format!("groups[0].tools[1].{path}"), "{item}");
+        assert_eq!(
+            found[0].path,
+            format!("groups[0].tools[1].{path}"),
+            "{item}"
+        );
         assert!(found[0].message.contains(words), "{item}: {found:?}");
         if matches!(path, "tool" | "Args" | "args" | "as" | "unsafe_serial") {
             let at = found[0].at.unwrap();
-            assert!(at.line == 2 && at.column >= 2 && at.offset >= 19, "{item}: {at:?}");
+            assert!(
+                at.line == 2 && at.column >= 2 && at.offset >= 19,
+                "{item}: {at:?}"
+            );
         }
     }
 }
@@ -125,7 +215,14 @@ fn all_problems_of_a_document_are_told_at_once() {
     let paths: Vec<&str> = found.iter().map(|problem| problem.path.as_str()).collect();
     assert_eq!(
         paths,
-        ["groups[0].paralell", "groups[0].name", "groups[0].tools", "groups[1]", "groups[2].in", "groups[2].tools"]
+        [
+            "groups[0].paralell",
+            "groups[0].name",
+            "groups[0].tools",
+            "groups[1]",
+            "groups[2].in",
+            "groups[2].tools"
+        ]
     );
 }
 
@@ -155,9 +252,16 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 fn group_value() -> impl Strategy<Value = Value> {
-    let types = prop::sample::select(vec!["string", "integer", "number", "boolean", "array", "object", "any"]);
+    let types = prop::sample::select(vec![
+        "string", "integer", "number", "boolean", "array", "object", "any",
+    ]);
     let slots = || prop::collection::vec((name(), types.clone()), 0..3);
-    let item = (name(), json_value(), prop::option::of(name()), any::<bool>());
+    let item = (
+        name(),
+        json_value(),
+        prop::option::of(name()),
+        any::<bool>(),
+    );
     let when = prop_oneof![
         Just(json!(true)),
         name().prop_map(|key| format!("$args.{key} contains \"a && b\"").into()),
@@ -166,7 +270,9 @@ fn group_value() -> impl Strategy<Value = Value> {
     let policy = prop_oneof![
         Just(json!({})),
         Just(json!({ "on_error": "continue", "timeout": "1500ms", "missing": "skip" })),
-        (0..=10_u32).prop_map(|n| json!({ "on_error": "retry", "retries": n, "step": false, "parallel": false })),
+        (0..=10_u32).prop_map(
+            |n| json!({ "on_error": "retry", "retries": n, "step": false, "parallel": false })
+        ),
     ];
     (name(), any::<String>(), slots(), slots(), prop::collection::vec(item, 1..4), when, policy).prop_map(
         |(name, description, input, output, items, when, policy)| {
@@ -240,7 +346,10 @@ fn changed_documents_are_documents_or_problems() {
         random ^= random << 17;
         usize::try_from(random % below as u64).unwrap()
     };
-    const DENSE: [&str; 20] = ["{", "}", "[", "]", "\"", "\\", "\\\\", ";", ":", ",", "$args.", "${args.", "$$", " ", "\n", "null", "9", "é", "#", "\u{301}"];
+    const DENSE: [&str; 20] = [
+        "{", "}", "[", "]", "\"", "\\", "\\\\", ";", ":", ",", "$args.", "${args.", "$$", " ",
+        "\n", "null", "9", "é", "#", "\u{301}",
+    ];
     for _ in 0..rounds {
         let mut text: Vec<char> = seeds[next(seeds.len())].chars().collect();
         for _ in 0..=next(4) {

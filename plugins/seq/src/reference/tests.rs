@@ -12,7 +12,10 @@ fn inputs() -> Map<String, Value> {
 }
 
 fn filled(text: &str) -> Value {
-    Template::parse(&json!(text)).unwrap().fill(&inputs()).unwrap()
+    Template::parse(&json!(text))
+        .unwrap()
+        .fill(&inputs())
+        .unwrap()
 }
 
 #[test]
@@ -25,7 +28,10 @@ fn a_whole_reference_keeps_its_type_and_inside_text_it_is_rendered() {
         ("$args.obj.x-y", json!(1)),
         ("$args.none", json!(null)),
         ("$args.主机", json!("节点")),
-        ("n=$args.n, l=$args.list;", json!("n=3, l=[\"a\",{\"b\":[true]}];")),
+        (
+            "n=$args.n, l=$args.list;",
+            json!("n=3, l=[\"a\",{\"b\":[true]}];"),
+        ),
         ("<$args.none>", json!("<>")),
         ("${args.host}.example.com", json!("h1.example.com")),
         ("${args.obj.deep.z}[0]", json!("q[0]")),
@@ -64,7 +70,10 @@ fn a_path_that_does_not_resolve_is_named() {
     let inputs = inputs();
     for (text, words) in [
         ("$args.nope", "there is no input `nope`"),
-        ("x $args.obj.deep.nope", "$args.obj.deep is an object with `z`"),
+        (
+            "x $args.obj.deep.nope",
+            "$args.obj.deep is an object with `z`",
+        ),
         ("$args.list[7]", "$args.list is an array of 2"),
         ("$args.list.a", "$args.list is an array of 2"),
         ("$args.n.x", "$args.n is the number 3"),
@@ -80,8 +89,17 @@ fn a_path_that_does_not_resolve_is_named() {
 #[test]
 fn what_is_meant_as_a_reference_is_never_text() {
     for text in [
-        "$args.", "$args. x", "$args.[0]", "${args.}", "${args.host", "${args.host .x}",
-        "$args.list[]", "$args.list[-1]", "$args.list[*]", "$args.list[0", "$args.list[99999999999999999999999]",
+        "$args.",
+        "$args. x",
+        "$args.[0]",
+        "${args.}",
+        "${args.host",
+        "${args.host .x}",
+        "$args.list[]",
+        "$args.list[-1]",
+        "$args.list[*]",
+        "$args.list[0",
+        "$args.list[99999999999999999999999]",
     ] {
         let error = Template::parse(&json!({ "k": [0, text] })).unwrap_err();
         assert_eq!(error.at, ".k[1]", "{text}");
@@ -98,10 +116,20 @@ fn what_is_meant_as_a_reference_is_never_text() {
 #[test]
 fn it_is_written_as_it_was_meant() {
     for text in [
-        "$args.a", "$args.a.b[2]", "x ${args.a}.com", "$$args.a", "$$$args.a $", "$${args.a}", "plain",
+        "$args.a",
+        "$args.a.b[2]",
+        "x ${args.a}.com",
+        "$$args.a",
+        "$$$args.a $",
+        "$${args.a}",
+        "plain",
     ] {
         let template = Template::parse(&json!([text, { "k": text }])).unwrap();
-        assert_eq!(Template::parse(&template.write()).unwrap(), template, "{text}");
+        assert_eq!(
+            Template::parse(&template.write()).unwrap(),
+            template,
+            "{text}"
+        );
         let stored = serde_json::to_string(&template).unwrap();
         assert_eq!(serde_json::from_str::<Template>(&stored).unwrap(), template);
     }
@@ -110,7 +138,8 @@ fn it_is_written_as_it_was_meant() {
 #[test]
 fn references_are_found_with_their_places() {
     let template =
-        Template::parse(&json!({ "a": "$args.x", "b": ["-", { "c": "$args.y.z $args.x" }] })).unwrap();
+        Template::parse(&json!({ "a": "$args.x", "b": ["-", { "c": "$args.y.z $args.x" }] }))
+            .unwrap();
     let mut found = Vec::new();
     template.references("args", &mut found);
     let found: Vec<(String, String)> = found

@@ -89,9 +89,13 @@ impl<K: Kernel> Runner<'_, K> {
         let stop_on_failure = serial && group.on_error != OnError::Continue;
         let mut wait: Option<Duration> = None;
         loop {
-            let waiting = slots.iter().enumerate().filter(|(_, slot)| slot.end.is_none());
-            let (at, calls): (Vec<usize>, Vec<NestedCall>) =
-                waiting.filter_map(|(at, slot)| Some((at, slot.call.clone()?))).unzip();
+            let waiting = slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| slot.end.is_none());
+            let (at, calls): (Vec<usize>, Vec<NestedCall>) = waiting
+                .filter_map(|(at, slot)| Some((at, slot.call.clone()?)))
+                .unzip();
             if calls.is_empty() {
                 return;
             }
@@ -167,7 +171,12 @@ impl<K: Kernel> Runner<'_, K> {
     }
 
     /// Whether to try again, and after how long; what is tried again waits again.
-    fn next_wait(&mut self, group: &Group, slots: &mut [Slot], deadline: Duration) -> Option<Duration> {
+    fn next_wait(
+        &mut self,
+        group: &Group,
+        slots: &mut [Slot],
+        deadline: Duration,
+    ) -> Option<Duration> {
         let OnError::Retry(retries) = group.on_error else {
             return None;
         };
@@ -227,7 +236,10 @@ fn value(group: &Group, item: &Item, text: &str) -> Result<Value, Failed> {
     match ty.kind {
         Kind::Array => Ok(value),
         kind => kind.take(value).map_err(|why| {
-            wrong("type", format!("the result does not fit slot `{slot}`: {why}"))
+            wrong(
+                "type",
+                format!("the result does not fit slot `{slot}`: {why}"),
+            )
         }),
     }
 }

@@ -26,7 +26,10 @@ pub(super) struct Flow<'a> {
 #[derive(Debug)]
 pub(super) enum Unbound {
     /// A required input has no value, since the step that supplies it did not run.
-    Skip { why: String, tainted: bool },
+    Skip {
+        why: String,
+        tainted: bool,
+    },
     Wrong(ToolError),
 }
 
@@ -43,18 +46,22 @@ impl<'a> Flow<'a> {
         let mut inputs = Map::new();
         for (key, ty) in group.input.iter() {
             let value = self.out.get(key).or_else(|| self.args.get(key));
-            let value = match value.filter(|value| !value.is_null() || ty.kind == crate::kind::Kind::Any) {
-                Some(value) => ty.kind.coerce(value.clone()).map_err(|why| {
-                    let error = ToolError::new("type", format!("input `{key}` of group `{}`: {why}", group.name));
-                    Unbound::Wrong(error.field(format!("args.{key}")))
-                })?,
-                None if ty.optional => Value::Null,
-                None => {
-                    let (step, tainted) = self.unset.get(key).cloned().unwrap_or_default();
-                    let why = format!("its input `{key}` has no value: {step}");
-                    return Err(Unbound::Skip { why, tainted });
-                }
-            };
+            let value =
+                match value.filter(|value| !value.is_null() || ty.kind == crate::kind::Kind::Any) {
+                    Some(value) => ty.kind.coerce(value.clone()).map_err(|why| {
+                        let error = ToolError::new(
+                            "type",
+                            format!("input `{key}` of group `{}`: {why}", group.name),
+                        );
+                        Unbound::Wrong(error.field(format!("args.{key}")))
+                    })?,
+                    None if ty.optional => Value::Null,
+                    None => {
+                        let (step, tainted) = self.unset.get(key).cloned().unwrap_or_default();
+                        let why = format!("its input `{key}` has no value: {step}");
+                        return Err(Unbound::Skip { why, tainted });
+                    }
+                };
             inputs.insert(key.to_owned(), value);
         }
         Ok(inputs)
@@ -77,7 +84,15 @@ impl<'a> Flow<'a> {
     /// Nothing came of this group.
     pub(super) fn unset(&mut self, group: &Group, why: &str, tainted: bool) {
         for key in group.output.keys() {
-            let why = format!("step `{}` {}", group.name, if why.starts_with("its ") { "was skipped" } else { why });
+            let why = format!(
+                "step `{}` {}",
+                group.name,
+                if why.starts_with("its ") {
+                    "was skipped"
+                } else {
+                    why
+                }
+            );
             self.unset.insert(key.to_owned(), (why, tainted));
         }
     }
@@ -92,14 +107,19 @@ impl<'a> Flow<'a> {
 /// # Errors
 ///
 /// All that is wrong with them: the first leads, the others follow in its detail.
-pub(crate) fn inputs(of: &str, declared: &Slots, args: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+pub(crate) fn inputs(
+    of: &str,
+    declared: &Slots,
+    args: &Map<String, Value>,
+) -> Result<Map<String, Value>, ToolError> {
     let mut wrong: Vec<ToolError> = Vec::new();
     let mut read = Map::new();
     let mut given: BTreeMap<String, &Value> = BTreeMap::new();
     for (key, value) in args {
         let key = normal(key);
         if declared.get(&key).is_none() {
-            let near = nearest(&key, declared.keys()).map_or_else(String::new, |near| format!("write `{near}`; "));
+            let near = nearest(&key, declared.keys())
+                .map_or_else(String::new, |near| format!("write `{near}`; "));
             let error = ToolError::new("additional", format!("{of} has no input `{key}`"))
                 .field(format!("args.{key}"))
                 .hint(format!("{near}its inputs: {}", signature(declared)));
@@ -127,7 +147,10 @@ pub(crate) fn inputs(of: &str, declared: &Slots, args: &Map<String, Value>) -> R
                 }
                 Err(why) => {
                     let what = format!("input `{key}` of {of}: {why}");
-                    let hint = format!("it is declared as `{ty}`, and {} was given", described(value));
+                    let hint = format!(
+                        "it is declared as `{ty}`, and {} was given",
+                        described(value)
+                    );
                     wrong.push(ToolError::new("type", what).field(field).hint(hint));
                 }
             },
@@ -147,6 +170,9 @@ pub(crate) fn inputs(of: &str, declared: &Slots, args: &Map<String, Value>) -> R
 }
 
 fn signature(declared: &Slots) -> String {
-    let slots: Vec<String> = declared.iter().map(|(key, ty)| format!("{key}: {ty}")).collect();
+    let slots: Vec<String> = declared
+        .iter()
+        .map(|(key, ty)| format!("{key}: {ty}"))
+        .collect();
     listed(slots.iter().map(String::as_str))
 }

@@ -16,13 +16,18 @@ impl Facts {
     fn tools(&mut self, kernel: &impl Kernel) -> &BTreeMap<String, ToolInfo> {
         self.tools.get_or_insert_with(|| {
             let listed = kernel.list();
-            listed.into_iter().map(|tool| (tool.name.clone(), tool)).collect()
+            listed
+                .into_iter()
+                .map(|tool| (tool.name.clone(), tool))
+                .collect()
         })
     }
 
     /// Whether the tool must run alone. One that is not listed is not.
     pub(super) fn runs_alone(&mut self, kernel: &impl Kernel, tool: &str) -> bool {
-        self.tools(kernel).get(tool).is_some_and(|tool| !tool.parallel_safe)
+        self.tools(kernel)
+            .get(tool)
+            .is_some_and(|tool| !tool.parallel_safe)
     }
 
     /// Whether a call whose end is not known may be made again.

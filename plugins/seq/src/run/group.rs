@@ -102,7 +102,12 @@ impl GroupRun {
 }
 
 impl<K: Kernel> Runner<'_, K> {
-    pub(super) fn run_group(&mut self, group: &Group, inputs: &Map<String, Value>, stack: &Stack) -> GroupRun {
+    pub(super) fn run_group(
+        &mut self,
+        group: &Group,
+        inputs: &Map<String, Value>,
+        stack: &Stack,
+    ) -> GroupRun {
         let started = self.kernel.elapsed();
         match group.when.holds(inputs) {
             Ok(true) => {}
@@ -114,10 +119,17 @@ impl<K: Kernel> Runner<'_, K> {
                 return GroupRun::failed(group, ToolError::new("condition", why).field("when"));
             }
         }
-        let mut slots: Vec<Slot> = group.items.iter().map(|item| prepared(item, inputs)).collect();
+        let mut slots: Vec<Slot> = group
+            .items
+            .iter()
+            .map(|item| prepared(item, inputs))
+            .collect();
         if group.on_error != OnError::Continue && slots.iter().any(Slot::has_failed) {
             // Nothing runs where it is known already that the group fails.
-            Slot::stop(&mut slots, "not started: another item of the group cannot run");
+            Slot::stop(
+                &mut slots,
+                "not started: another item of the group cannot run",
+            );
         }
         let serial = self.is_serial(group);
         let deadline = started.saturating_add(Duration::from_millis(group.timeout_ms));
@@ -168,7 +180,10 @@ fn prepared(item: &Item, inputs: &Map<String, Value>) -> Slot {
     match when.map(|when| (when, when.holds(inputs))) {
         Some((_, Err(why))) => return wrong("condition", "args.when".into(), why),
         Some((when, Ok(false))) => {
-            return Slot::ended(End::Skipped(format!("its condition is false: {}", when.write())));
+            return Slot::ended(End::Skipped(format!(
+                "its condition is false: {}",
+                when.write()
+            )));
         }
         _ => {}
     }
@@ -209,10 +224,16 @@ fn settled(group: &Group, slots: Vec<Slot>, late: bool) -> GroupRun {
                 _ => (ItemStatus::Skipped, Some(error)),
             },
             End::Failed(failed) => {
-                let status = if failed.late { ItemStatus::Timeout } else { ItemStatus::Failed };
+                let status = if failed.late {
+                    ItemStatus::Timeout
+                } else {
+                    ItemStatus::Failed
+                };
                 let error = failed.error.clone();
                 // What must not be tried again says more than what may.
-                if worst.as_ref().is_none_or(|(_, worst)| worst.again == Again::Yes && failed.again != Again::Yes) {
+                if worst.as_ref().is_none_or(|(_, worst)| {
+                    worst.again == Again::Yes && failed.again != Again::Yes
+                }) {
                     worst = Some((at, failed));
                 }
                 (status, Some(error))
@@ -226,13 +247,32 @@ fn settled(group: &Group, slots: Vec<Slot>, late: bool) -> GroupRun {
         });
     }
     if let Some((at, failed)) = worst {
-        let timed_out = late && run.items.iter().any(|item| item.status == ItemStatus::Timeout);
-        run.status = if timed_out { Status::Timeout } else { Status::Failed };
+        let timed_out = late
+            && run
+                .items
+                .iter()
+                .any(|item| item.status == ItemStatus::Timeout);
+        run.status = if timed_out {
+            Status::Timeout
+        } else {
+            Status::Failed
+        };
         let item = group.items.get(at).map_or("", |item| item.tool.as_str());
-        let said = failed.error.detail.as_deref().unwrap_or(&failed.error.reason);
-        let field = failed.error.field.as_ref().map_or_else(String::new, |field| format!("{field}: "));
+        let said = failed
+            .error
+            .detail
+            .as_deref()
+            .unwrap_or(&failed.error.reason);
+        let field = failed
+            .error
+            .field
+            .as_ref()
+            .map_or_else(String::new, |field| format!("{field}: "));
         let what = if timed_out {
-            format!("the group's {} ms were over; item {at} (`{item}`): {field}{said}", group.timeout_ms)
+            format!(
+                "the group's {} ms were over; item {at} (`{item}`): {field}{said}",
+                group.timeout_ms
+            )
         } else {
             format!("item {at} (`{item}`): {field}{said}")
         };
@@ -246,14 +286,21 @@ fn settled(group: &Group, slots: Vec<Slot>, late: bool) -> GroupRun {
 
 /// The value is of the slot's type already.
 fn put(out: &mut Map<String, Value>, group: &Group, item: &Item, value: Value) {
-    let Some((slot, ty)) = item.slot.as_ref().and_then(|slot| Some((slot, group.output.get(slot)?))) else {
+    let Some((slot, ty)) = item
+        .slot
+        .as_ref()
+        .and_then(|slot| Some((slot, group.output.get(slot)?)))
+    else {
         return;
     };
     if ty.kind != Kind::Array {
         out.insert(slot.clone(), value);
         return;
     }
-    match out.entry(slot.as_str()).or_insert_with(|| Value::Array(Vec::new())) {
+    match out
+        .entry(slot.as_str())
+        .or_insert_with(|| Value::Array(Vec::new()))
+    {
         Value::Array(items) => items.push(value),
         other => *other = Value::Array(vec![value]),
     }

@@ -60,7 +60,15 @@ pub(super) fn unmade(tool: &str, failure: CallFailure) -> Unmade {
             };
             let late = word == "timeout";
             let error = failure.error;
-            return Unmade::Failed(Failed { again, error, word, late }, failure.blocks);
+            return Unmade::Failed(
+                Failed {
+                    again,
+                    error,
+                    word,
+                    late,
+                },
+                failure.blocks,
+            );
         }
         CallFailure::Unauthorized(error) => (No, "unauthorized", false, error),
         CallFailure::Invalid(errors) => (No, "invalid", false, merged(errors)),
@@ -71,7 +79,15 @@ pub(super) fn unmade(tool: &str, failure: CallFailure) -> Unmade {
         CallFailure::Limit(error) => (No, "limit", false, error),
         CallFailure::Internal(error) => (No, "internal", false, error),
     };
-    Unmade::Failed(Failed { again, error, word, late }, Vec::new())
+    Unmade::Failed(
+        Failed {
+            again,
+            error,
+            word,
+            late,
+        },
+        Vec::new(),
+    )
 }
 
 /// One error that says all of them.

@@ -52,7 +52,10 @@ fn group(run: &GroupRun) -> Value {
         members.insert("reason".into(), cut(reason).into());
     }
     members.insert("parallel".into(), run.parallel.into());
-    members.insert("elapsed_ms".into(), rounded(run.elapsed.as_secs_f64() * 1e3));
+    members.insert(
+        "elapsed_ms".into(),
+        rounded(run.elapsed.as_secs_f64() * 1e3),
+    );
     members.insert("attempts".into(), run.attempts.into());
     let items = run.items.iter().map(|item| {
         let status = match item.status {

@@ -26,7 +26,9 @@ fn listed(fake: &Fake) -> Value {
 #[test]
 fn a_broken_file_hides_no_other() {
     let fake = Fake::new();
-    for name in ["good", "empty", "nuls", "half", "shape", "newer", "moved", "latin"] {
+    for name in [
+        "good", "empty", "nuls", "half", "shape", "newer", "moved", "latin",
+    ] {
         fake.create(name, one()).unwrap();
     }
     let at = |file: &str| folder(&fake).join(file);
@@ -49,7 +51,12 @@ fn a_broken_file_hides_no_other() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| (one["file"].as_str().unwrap(), one["error"].as_str().unwrap()))
+        .map(|one| {
+            (
+                one["file"].as_str().unwrap(),
+                one["error"].as_str().unwrap(),
+            )
+        })
         .collect();
     for ((file, error), (wanted, words)) in broken.iter().zip([
         ("empty.json", "it is empty"),
@@ -79,23 +86,37 @@ fn a_broken_file_hides_no_other() {
 fn only_its_maker_or_a_user_changes_a_sequence() {
     let fake = Fake::new();
     let make = |who: &str, kind| {
-        let arguments: Create = serde_json::from_value(json!({ "name": "s", "groups": one() })).unwrap();
+        let arguments: Create =
+            serde_json::from_value(json!({ "name": "s", "groups": one() })).unwrap();
         create::create(&fake, &fake.store, &fake.context(who, kind), arguments)
     };
     make("ada", PrincipalKind::Agent).unwrap();
     let refused = make("bob", PrincipalKind::Agent).unwrap_err().error;
     assert_eq!(refused.reason, "unauthorized");
     assert!(refused.detail.unwrap().contains("made by `ada`"));
-    let refused = delete::delete(&fake.store, &fake.context("bob", PrincipalKind::Client), "s").unwrap_err();
+    let refused = delete::delete(
+        &fake.store,
+        &fake.context("bob", PrincipalKind::Client),
+        "s",
+    )
+    .unwrap_err();
     assert_eq!(refused.reason, "unauthorized");
     make("ada", PrincipalKind::Agent).unwrap();
     make("local", PrincipalKind::User).unwrap();
     // It is the user's now.
     assert!(make("ada", PrincipalKind::Agent).is_err());
     fs::write(folder(&fake).join("s.json"), "").unwrap();
-    assert!(make("ada", PrincipalKind::Agent).is_err(), "nobody knows whose it was");
+    assert!(
+        make("ada", PrincipalKind::Agent).is_err(),
+        "nobody knows whose it was"
+    );
     delete::delete(&fake.store, &fake.user(), "s").unwrap();
-    assert_eq!(delete::delete(&fake.store, &fake.user(), "s").unwrap_err().reason, "not_found");
+    assert_eq!(
+        delete::delete(&fake.store, &fake.user(), "s")
+            .unwrap_err()
+            .reason,
+        "not_found"
+    );
 }
 
 #[test]
@@ -103,7 +124,10 @@ fn a_failed_create_leaves_the_old_version() {
     let fake = Fake::new();
     fake.create("s", one()).unwrap();
     let before = fs::read(folder(&fake).join("s.json")).unwrap();
-    for bad in [json!([]), json!([{ "name": "a", "tools": "{\"tool\":\"alone\"} ;" }])] {
+    for bad in [
+        json!([]),
+        json!([{ "name": "a", "tools": "{\"tool\":\"alone\"} ;" }]),
+    ] {
         assert!(fake.create("s", bad).is_err());
     }
     assert_eq!(fs::read(folder(&fake).join("s.json")).unwrap(), before);
@@ -116,12 +140,22 @@ fn what_is_shown_can_be_created_again() {
     let groups = json!([{ "name": "组", "in": { "主机": "string?" }, "out": { "结果": "array" }, "timeout": 2, "missing": "degrade", "fallback": { "结果": 0 }, "tools": "{\"tool\":\"echo\",\"args\":{\"value\":\"a ${args.主机}.b $$args.x\"},\"as\":\"结果\"} ; {\"tool\":\"seq_when_call\",\"args\":{\"target\":\"#later\",\"when\":\"$args.主机 != null\"}} ;" }]);
     fake.create("巡检", groups).unwrap();
     let show = |name: &str| -> Value {
-        let output = list::list(&fake.store, serde_json::from_value(json!({ "name": name })).unwrap()).unwrap();
+        let output = list::list(
+            &fake.store,
+            serde_json::from_value(json!({ "name": name })).unwrap(),
+        )
+        .unwrap();
         serde_json::from_str(&output.value).unwrap()
     };
     let shown = show("巡检");
     fake.create("again", shown["groups"].clone()).unwrap();
     assert_eq!(show("again")["groups"], shown["groups"]);
-    let load = |name: &str| fake.store.load(&Name::parse(name).unwrap()).unwrap().record.sequence;
+    let load = |name: &str| {
+        fake.store
+            .load(&Name::parse(name).unwrap())
+            .unwrap()
+            .record
+            .sequence
+    };
     assert_eq!(load("again").groups, load("巡检").groups);
 }

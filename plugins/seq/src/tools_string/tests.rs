@@ -7,7 +7,10 @@ use crate::problem::Place;
 fn items(text: &str) -> Vec<Value> {
     let (items, flaws) = read(text);
     assert_eq!(flaws, [], "{text}");
-    items.into_iter().map(|item| Value::Object(item.members)).collect()
+    items
+        .into_iter()
+        .map(|item| Value::Object(item.members))
+        .collect()
 }
 
 /// The flaws' places and what is said, in one string each.
@@ -20,7 +23,8 @@ fn flaws(text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn a_command_may_hold_anything() {
-    let command = r#"echo "=== {raw ==="; cat x; echo; echo \"a\\b\"; ps } ; [ | grep -c "[r]un"; true"#;
+    let command =
+        r#"echo "=== {raw ==="; cat x; echo; echo \"a\\b\"; ps } ; [ | grep -c "[r]un"; true"#;
     let item = json!({ "tool": "cmd_run", "args": { "command": command } });
     let read = items(&format!("{item} ;"));
     assert_eq!(read, [item]);
@@ -35,7 +39,11 @@ fn a_command_may_hold_anything() {
 fn nothing_is_lost_in_silence() {
     let a = r#"{"tool":"a"}"#;
     for (text, offset, words) in [
-        (format!("{a} ; ; {a} ;"), 15, "an item is missing before this `;`"),
+        (
+            format!("{a} ; ; {a} ;"),
+            15,
+            "an item is missing before this `;`",
+        ),
         (format!("; {a} ;"), 0, "an item is missing"),
         (format!("{a} ;;"), 14, "an item is missing"),
         (format!("{a} {a} ;"), 13, "a `;` is missing between"),
@@ -45,27 +53,83 @@ fn nothing_is_lost_in_silence() {
         (format!("{a} ; then {a} ;"), 15, "text outside of the items"),
         (format!("{a} then ; {a} ;"), 13, "text behind an item"),
         (format!("{a} ; done"), 15, "text outside of the items"),
-        (r#"{"tool":"a" ;"#.to_owned(), 12, "a `;` inside an item that is not closed"),
-        (r#"{"tool":"a","args":{"x":1} ;"#.to_owned(), 27, "a `;` inside an item"),
-        (r#"{"tool":"a","args":{"x":["#.to_owned(), 24, "the `[` here is not closed"),
-        (r#"{"tool":"a"#.to_owned(), 8, "the text that begins here is not closed"),
-        (r#"{"tool":"a\"} ;"#.to_owned(), 8, "the text that begins here is not closed"),
+        (
+            r#"{"tool":"a" ;"#.to_owned(),
+            12,
+            "a `;` inside an item that is not closed",
+        ),
+        (
+            r#"{"tool":"a","args":{"x":1} ;"#.to_owned(),
+            27,
+            "a `;` inside an item",
+        ),
+        (
+            r#"{"tool":"a","args":{"x":["#.to_owned(),
+            24,
+            "the `[` here is not closed",
+        ),
+        (
+            r#"{"tool":"a"#.to_owned(),
+            8,
+            "the text that begins here is not closed",
+        ),
+        (
+            r#"{"tool":"a\"} ;"#.to_owned(),
+            8,
+            "the text that begins here is not closed",
+        ),
         (r#"{"tool":"a"]} ;"#.to_owned(), 11, "does not fit"),
         (r#"{"tool":"a"}} ;"#.to_owned(), 12, "a `}` too many"),
         ("} ;".to_owned(), 0, "closes nothing"),
-        ("{tool:\"x\"} ;".to_owned(), 1, "the key `tool` stands without quotes"),
+        (
+            "{tool:\"x\"} ;".to_owned(),
+            1,
+            "the key `tool` stands without quotes",
+        ),
         ("{'tool':\"x\"} ;".to_owned(), 1, "single quotes"),
-        (r#"{"tool":"a","tool":"b"} ;"#.to_owned(), 17, "`tool` is given twice"),
-        (r#"{"tool":"a","args":{"k":1,"k":2}} ;"#.to_owned(), 28, "`k` is given twice"),
+        (
+            r#"{"tool":"a","tool":"b"} ;"#.to_owned(),
+            17,
+            "`tool` is given twice",
+        ),
+        (
+            r#"{"tool":"a","args":{"k":1,"k":2}} ;"#.to_owned(),
+            28,
+            "`k` is given twice",
+        ),
         (r#"{"tool":"a",} ;"#.to_owned(), 12, "remove the `,`"),
-        (r#"{"tool":"a"}, {"tool":"b"} ;"#.to_owned(), 12, "write `;` instead of this `,`"),
+        (
+            r#"{"tool":"a"}, {"tool":"b"} ;"#.to_owned(),
+            12,
+            "write `;` instead of this `,`",
+        ),
         (r#"[{"tool":"a"}]"#.to_owned(), 0, "it is no array"),
-        (r#"{"tool":"a","args":{"host":$args.host}} ;"#.to_owned(), 27, "write \"$args.host\" in double"),
-        (r#"{"tool":"a","args":{"l":[$args.l]}} ;"#.to_owned(), 25, "write \"$args.l\" in"),
-        (r#"{"tool":"a","args":{"h":$args.h[0]}} ;"#.to_owned(), 24, "write \"$args.h[0]\" in"),
-        (r#"{"tool":"a"} // first"#.to_owned(), 13, "text behind an item"),
+        (
+            r#"{"tool":"a","args":{"host":$args.host}} ;"#.to_owned(),
+            27,
+            "write \"$args.host\" in double",
+        ),
+        (
+            r#"{"tool":"a","args":{"l":[$args.l]}} ;"#.to_owned(),
+            25,
+            "write \"$args.l\" in",
+        ),
+        (
+            r#"{"tool":"a","args":{"h":$args.h[0]}} ;"#.to_owned(),
+            24,
+            "write \"$args.h[0]\" in",
+        ),
+        (
+            r#"{"tool":"a"} // first"#.to_owned(),
+            13,
+            "text behind an item",
+        ),
         ("{\"tool\":\"a\nb\"} ;".to_owned(), 10, "line break"),
-        (r#"{"tool":"a","args":{"n":99999999999999999999}} ;"#.to_owned(), 24, "64 bits"),
+        (
+            r#"{"tool":"a","args":{"n":99999999999999999999}} ;"#.to_owned(),
+            24,
+            "64 bits",
+        ),
         (String::new(), 0, "no item at all"),
         (" \n ".to_owned(), 0, "no item at all"),
         (";".to_owned(), 0, "an item is missing"),
@@ -73,7 +137,9 @@ fn nothing_is_lost_in_silence() {
     ] {
         let found = flaws(&text);
         assert!(
-            found.iter().any(|(at, said)| said.contains(words) && *at == offset),
+            found
+                .iter()
+                .any(|(at, said)| said.contains(words) && *at == offset),
             "{text}\nwanted at {offset}: {words}\n{found:?}"
         );
     }

@@ -14,7 +14,10 @@ use crate::faces::cli::{
 
 pub(super) fn show(out: &Output, report: &Value) -> Result<(), Problem> {
     let groups = report["groups"].as_array().map_or(&[][..], Vec::as_slice);
-    let total: f64 = groups.iter().filter_map(|group| group["elapsed_ms"].as_f64()).sum();
+    let total: f64 = groups
+        .iter()
+        .filter_map(|group| group["elapsed_ms"].as_f64())
+        .sum();
     let status = word(&report["status"]);
     out.toned(
         tone(status),
@@ -37,10 +40,15 @@ pub(super) fn show(out: &Output, report: &Value) -> Result<(), Problem> {
     for warning in report["warnings"].as_array().into_iter().flatten() {
         out.warning(word(warning));
     }
-    if let Some(values) = report["out"].as_object().filter(|values| !values.is_empty()) {
+    if let Some(values) = report["out"]
+        .as_object()
+        .filter(|values| !values.is_empty())
+    {
         out.toned(Tone::Strong, "out")?;
         for (slot, value) in values {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             out.line(&format!("  {slot} = {text}"))?;
         }
     }
@@ -54,7 +62,10 @@ fn group(out: &Output, group: &Value, width: usize) -> Result<(), Problem> {
     let mut line = format!("  {:width$}  {status}", word(&group["name"]));
     if !items.is_empty() {
         let mode = if parallel { "parallel" } else { "serial" };
-        line.push_str(&format!("  {}  {mode}", elapsed(group["elapsed_ms"].as_f64().unwrap_or(0.0))));
+        line.push_str(&format!(
+            "  {}  {mode}",
+            elapsed(group["elapsed_ms"].as_f64().unwrap_or(0.0))
+        ));
     }
     if let Some(attempts) = group["attempts"].as_u64().filter(|attempts| *attempts > 1) {
         line.push_str(&format!("  {attempts} attempts"));
@@ -76,7 +87,11 @@ fn group(out: &Output, group: &Value, width: usize) -> Result<(), Problem> {
         let why = match &item["error"] {
             Value::Object(error) => {
                 let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
-                let detail = if text("detail").is_empty() { text("reason") } else { text("detail") };
+                let detail = if text("detail").is_empty() {
+                    text("reason")
+                } else {
+                    text("detail")
+                };
                 match text("field") {
                     "" => format!("  {detail}"),
                     field => format!("  {field}: {detail}"),
@@ -84,7 +99,10 @@ fn group(out: &Output, group: &Value, width: usize) -> Result<(), Problem> {
             }
             _ => String::new(),
         };
-        out.toned(tone(status), &format!("    {lead} {}  {status}  {time}{why}", word(&item["tool"])))?;
+        out.toned(
+            tone(status),
+            &format!("    {lead} {}  {status}  {time}{why}", word(&item["tool"])),
+        )?;
     }
     Ok(())
 }
