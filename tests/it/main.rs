@@ -24,6 +24,7 @@ mod outputs;
 mod quota;
 mod seq;
 mod seq_authority;
+mod seq_cli;
 mod seq_missing;
 mod seq_nested;
 mod seq_run;

@@ -79,7 +79,7 @@ async fn what_a_full_write_left_is_counted_and_can_be_removed() {
     let written = fs::metadata(world.root().join("data/plugins/keeper/a"))
         .unwrap()
         .len();
-    assert!(written <= 64 * MIB && written >= 63 * MIB, "{written}");
+    assert!((63 * MIB..=64 * MIB).contains(&written), "{written}");
     // The tool that keeps lines there says it in its own words, and works again afterwards.
     assert_eq!(
         change(&world, "b", "size", 64 * MIB - written).await,

@@ -9,11 +9,10 @@ use crate::{
     world::world,
 };
 
-fn sequence(more: Value) -> Value {
-    let lines = json!({ "tool": "echo", "args": { "text": "here" }, "as": "x" });
+fn sequence(more: &Value) -> Value {
     let all = [
         gives(&json!(1), "all"),
-        lines.clone(),
+        json!({ "tool": "echo", "args": { "text": "here" }, "as": "x" }),
         json!({ "tool": "echo", "args": { "text": "too" }, "as": "all" }),
     ];
     let mut keys = json!({ "out": { "x": "string", "all": "array" } });
@@ -62,7 +61,7 @@ async fn each_group_says_what_to_do_without_a_tool() {
         created(
             &world,
             name,
-            &[sequence(more), later.clone(), needs.clone()],
+            &[sequence(&more), later.clone(), needs.clone()],
         )
         .await;
         assert_eq!(run(&world, name, json!({})).await["status"], "ok", "{name}");

@@ -79,13 +79,13 @@ fn condition(_: &mut SchemaGenerator) -> Schema {
 /// Gives a report with `status` (`ok`, `partial` or `failed`), each group and item, and `out`, all values that were set. Every call is made with your own rights. A failed run carries its report as `value`.
 #[tool(parallel_safe, timeout = "10m")]
 pub(crate) fn seq_run(context: &Context, arguments: RunArguments) -> Result<Output, Failure> {
-    run(&Host::now(), &Store::at(crate::FOLDER), context, &arguments)
+    run(&Host::now(), &Store::at(crate::FOLDER), context, arguments)
 }
 
 /// Calls one group of a sequence by name, or with `#name` a whole sequence, and gives its outputs.
 #[tool(parallel_safe, timeout = "10m")]
 pub(crate) fn seq_call(context: &Context, arguments: Call) -> Result<Output, Failure> {
-    call(&Host::now(), &Store::at(crate::FOLDER), context, &arguments)
+    call(&Host::now(), &Store::at(crate::FOLDER), context, arguments)
 }
 
 /// As seq_call, but only if the condition `when` holds; else the result is {"skipped": true}.
@@ -98,11 +98,12 @@ pub(crate) fn run(
     kernel: &impl Kernel,
     store: &Store,
     context: &Context,
-    arguments: &RunArguments,
+    arguments: RunArguments,
 ) -> Result<Output, Failure> {
-    let stored = load(store, &named(&arguments.name)?, "name")?;
+    let RunArguments { name, args } = arguments;
+    let stored = load(store, &named(&name)?, "name")?;
     let stack = Stack::read(&context.extra)?;
-    let (report, run) = sequence(kernel, &stored, &stack, &arguments.args)?;
+    let (report, run) = sequence(kernel, &stored, &stack, &args)?;
     match run.status {
         RunStatus::Ok | RunStatus::Partial => {
             let output = Output {
@@ -119,18 +120,23 @@ pub(crate) fn call(
     kernel: &impl Kernel,
     store: &Store,
     context: &Context,
-    arguments: &Call,
+    arguments: Call,
 ) -> Result<Output, Failure> {
     let stack = Stack::read(&context.extra)?;
-    let target = Target::parse(&arguments.target).map_err(|why| {
-        ToolError::new("target", format!("{:?}: {why}", arguments.target))
+    let Call {
+        target,
+        args,
+        in_sequence,
+    } = arguments;
+    let target = Target::parse(&target).map_err(|why| {
+        ToolError::new("target", format!("{target:?}: {why}"))
             .field("target")
             .hint("name a group, with `in_sequence`, or `#name` a sequence")
     })?;
     match target {
         Target::Sequence(name) => {
             let stored = load(store, &name, "target")?;
-            let (report, run) = sequence(kernel, &stored, &stack, &arguments.args)?;
+            let (report, run) = sequence(kernel, &stored, &stack, &args)?;
             warn(&run.warnings);
             match run.status {
                 RunStatus::Failed(error) => Err(failed(error, report, run.blocks)),
@@ -140,7 +146,7 @@ pub(crate) fn call(
                 }),
             }
         }
-        Target::Group(name) => group(kernel, store, &stack, &name, arguments),
+        Target::Group(name) => group(kernel, store, &stack, &name, &args, in_sequence.as_deref()),
     }
 }
 
@@ -181,7 +187,7 @@ pub(crate) fn when_call(
         kernel,
         store,
         context,
-        &Call {
+        Call {
             target,
             args,
             in_sequence,
@@ -212,9 +218,10 @@ fn group(
     store: &Store,
     stack: &Stack,
     name: &str,
-    arguments: &Call,
+    args: &Map<String, Value>,
+    in_sequence: Option<&str>,
 ) -> Result<Output, Failure> {
-    let of = match (&arguments.in_sequence, stack.top()) {
+    let of = match (in_sequence, stack.top()) {
         (Some(text), _) => named(text).map_err(|error| error.field("in_sequence"))?,
         (None, Some(running)) => running.clone(),
         (None, None) => {
@@ -251,7 +258,7 @@ fn group(
         ))
         .into());
     };
-    let inputs = run::inputs(&format!("group `{name}`"), &group.input, &arguments.args)?;
+    let inputs = run::inputs(&format!("group `{name}`"), &group.input, args)?;
     let mut runner = Runner::new(kernel, &stored, stack);
     let mut run: GroupRun = runner.group(at, group, &inputs);
     let mut warnings = runner.warnings();

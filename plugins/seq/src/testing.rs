@@ -1,6 +1,11 @@
 //! A host made of closures, with a clock of its own: tools that appear, vanish, fail and
 //! take time as a test says.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "`json!` is written where it is used"
+)]
+
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -71,7 +76,7 @@ impl Fake {
             calls: RefCell::default(),
             store: Store::at(folder.path().join("sequences")),
             extra: RefCell::default(),
-            folder: folder,
+            folder,
         };
         fake.tool("echo", |_, args| Ok(args["value"].clone()));
         fake.tool("alone", |_, args| Ok(args["value"].clone()));
@@ -140,7 +145,7 @@ impl Fake {
     pub(crate) fn try_run(&self, name: &str, args: Value) -> Result<Value, Failure> {
         let arguments: RunArguments =
             serde_json::from_value(json!({ "name": name, "args": args })).unwrap();
-        call::run(self, &self.store, &self.user(), &arguments).map(|output| value(&output))
+        call::run(self, &self.store, &self.user(), arguments).map(|output| value(&output))
     }
 
     pub(crate) fn count(&self, tool: &str) -> usize {
@@ -162,7 +167,7 @@ impl Fake {
         let context = self.user();
         let outcome = if name == "seq_call" {
             let arguments: Call = serde_json::from_value(args.clone()).unwrap();
-            call::call(self, &self.store, &context, &arguments)
+            call::call(self, &self.store, &context, arguments)
         } else {
             call::when_call(
                 self,

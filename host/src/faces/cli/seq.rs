@@ -29,8 +29,9 @@ const LARGEST: u64 = 1 << 20;
 pub(super) struct Seq {
     #[command(subcommand)]
     verb: Verb,
-    #[command(flatten)]
-    who: Who,
+    /// Act as this principal instead of `host.acts_as.cli`
+    #[arg(long = "as", value_name = "PRINCIPAL", global = true)]
+    principal: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -87,7 +88,10 @@ impl Verb {
 pub(super) async fn perform(cx: &Context<'_>, args: Seq) -> Result<Exit, Problem> {
     let (tool, arguments) = args.verb.call()?;
     let host = cx.working_host(cx.config()?).await?;
-    let principal = cx.principal(&host, &args.who)?;
+    let who = Who {
+        principal: args.principal,
+    };
+    let principal = cx.principal(&host, &who)?;
     let batch = Batch {
         calls: vec![ToolCall::new(tool, arguments)],
         cut: false,

@@ -1,3 +1,8 @@
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "`json!` is written where it is used"
+)]
+
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 use serde_json::{Value, json};
@@ -274,6 +279,8 @@ fn continue_lists_the_failure_and_goes_on() {
     }
 }
 
+type Makes = fn() -> CallFailure;
+
 /// Fails this often, then gives its value.
 fn shaky(fake: &Fake, name: &str, failures: u32, failure: fn() -> CallFailure) -> Rc<Cell<u32>> {
     let count = Rc::new(Cell::new(0));
@@ -353,8 +360,7 @@ fn retry_repeats_what_failed_and_nothing_else() {
 fn what_may_have_happened_is_not_done_twice() {
     let fake = Fake::new();
     let retry = json!({ "on_error": "retry", "retries": 3 });
-    let error = |reason: &str| ToolError::new(reason, "as asked");
-    let cases: [(&str, fn() -> CallFailure, u32); 9] = [
+    let cases: [(&str, Makes, u32); 9] = [
         ("failed", || fail("x"), 4),
         (
             "unavailable",
@@ -441,7 +447,7 @@ fn what_may_have_happened_is_not_done_twice() {
     for failure in [
         || CallFailure::Timeout(ToolError::new("timeout", "x")),
         || CallFailure::Trapped(ToolError::new("trapped", "x")),
-    ] as [fn() -> CallFailure; 2]
+    ] as [Makes; 2]
     {
         let count = shaky(&fake, "safe", 2, failure);
         fake.change("safe", |tool| tool.idempotent = true);
@@ -457,7 +463,6 @@ fn what_may_have_happened_is_not_done_twice() {
         assert_eq!(status(&fake.run("s", json!({}))), "ok");
         assert_eq!(count.get(), 3);
     }
-    let _ = error;
 }
 
 #[test]
