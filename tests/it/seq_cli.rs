@@ -109,7 +109,8 @@ fn without_any_configuration_a_sequence_does_what_its_caller_may() {
         "{printed}"
     );
     assert!(
-        errors.contains("error: group `look`, item 0 (`files_list`): path: `nowhere`"),
+        errors.contains("error: group `look`, item 0 (`files_list`): path: `")
+            && errors.contains("nowhere` does not exist"),
         "{errors}"
     );
     let (code, printed, _) = user.run(&["seq", "run", "bad", "--json"]);
