@@ -7,9 +7,9 @@ use toolgate_guest_build::Guests;
 #[expect(clippy::print_stderr, reason = "cargo shows this when the build fails")]
 fn main() -> ExitCode {
     let guests = Guests {
-        packages: &["toolgate-files", "toolgate-cmd"],
+        packages: &["toolgate-files", "toolgate-cmd", "toolgate-seq"],
         examples: false,
-        names: &["toolgate-files", "toolgate-cmd"],
+        names: &["toolgate-files", "toolgate-cmd", "toolgate-seq"],
     };
     match guests.build() {
         Ok(()) => ExitCode::SUCCESS,

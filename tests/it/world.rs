@@ -31,12 +31,15 @@ pub(crate) struct World {
     pub(crate) host: Host,
     /// Granted to nobody unless the configuration says so; resolved.
     pub(crate) workspace: PathBuf,
-    folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 pub(crate) struct Maker {
     config: String,
-    folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
+    plugins: Vec<(&'static str, Vec<u8>)>,
+    plugin_dir: &'static str,
+    file: &'static str,
     approver: Option<Arc<dyn Approver>>,
     console: Option<Arc<dyn Console>>,
     native: Vec<Arc<dyn NativeTool>>,
@@ -50,7 +53,12 @@ pub(crate) struct Maker {
 pub(crate) fn world(config: &str) -> Maker {
     Maker {
         config: config.to_owned(),
-        folder: tempfile::tempdir().unwrap(),
+        folder: Arc::new(tempfile::tempdir().unwrap()),
+        plugins: test_plugins()
+            .map(|(name, bytes)| (name, bytes.to_vec()))
+            .into(),
+        plugin_dir: "plugins",
+        file: "toolgate.toml",
         approver: None,
         console: None,
         native: Vec::new(),
@@ -94,6 +102,20 @@ impl Maker {
         self
     }
 
+    /// Without this test plugin.
+    pub(crate) fn without(mut self, plugin: &str) -> Self {
+        self.plugins.retain(|(name, _)| *name != plugin);
+        self
+    }
+
+    /// With other bytes that do the same: another implementation of this test plugin.
+    pub(crate) fn rebuilt(mut self, plugin: &str) -> Self {
+        let found = self.plugins.iter_mut().find(|(name, _)| *name == plugin);
+        // A custom section of two bytes.
+        found.unwrap().1.extend([0, 2, 1, b'x']);
+        self
+    }
+
     /// The folder that holds the configuration.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
@@ -119,19 +141,24 @@ impl Maker {
         let root = self.folder.path().canonicalize().unwrap();
         let workspace = self.workspace();
         // The test plugins come the way that any plugin comes: from the plugin folder.
-        let plugins = root.join("plugins");
+        let plugins = root.join(self.plugin_dir);
         fs::create_dir_all(&plugins).unwrap();
-        for (name, bytes) in test_plugins() {
+        for (name, bytes) in &self.plugins {
             fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();
         }
         let config = self
             .config
             .replace("{workspace}", workspace.to_str().unwrap());
         let config = match config.split_once("[host]\n") {
-            Some((before, after)) => format!("{before}[host]\nplugin_dir = \"plugins\"\n{after}"),
-            None => format!("[host]\nplugin_dir = \"plugins\"\n{config}"),
+            Some((before, after)) => {
+                format!(
+                    "{before}[host]\nplugin_dir = \"{}\"\n{after}",
+                    self.plugin_dir
+                )
+            }
+            None => format!("[host]\nplugin_dir = \"{}\"\n{config}", self.plugin_dir),
         };
-        let file = root.join("toolgate.toml");
+        let file = root.join(self.file);
         fs::write(&file, config).unwrap();
         let request = Request {
             explicit: Some(file),
@@ -194,6 +221,16 @@ fn test_plugins() -> [(&'static str, &'static [u8]); 6] {
 }
 
 impl World {
+    /// Another host over the same data folder and workspace.
+    pub(crate) fn beside(&self, config: &str) -> Maker {
+        Maker {
+            folder: Arc::clone(&self.folder),
+            plugin_dir: "other-plugins",
+            file: "other.toml",
+            ..world(config)
+        }
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }

@@ -33,7 +33,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    policy::{FsGrant, Limits, ParallelSafety, PluginGrants, Policy},
+    policy::{FsGrant, Limits, ParallelSafety, PluginGrants, Policy, name_pattern},
     tool::{PluginName, ToolName},
 };
 use check::Check;
@@ -52,7 +52,7 @@ pub const FILE_NAME: &str = "toolgate.toml";
 
 /// The plugins inside the binary, which need no source. Replaced by an explicit `source`
 /// only.
-pub const EMBEDDED: [&str; 2] = ["cmd", "files"];
+pub const EMBEDDED: [&str; 3] = ["cmd", "files", "seq"];
 
 /// Toolgate's own folders of this user.
 #[derive(Debug, Clone)]
@@ -385,8 +385,8 @@ impl Config {
         }))
     }
 
-    /// Without any file: `files` reads the working folder, `cmd` may start nothing,
-    /// `local` may call both. Where the working folder holds Toolgate's own folders, as a
+    /// Without any file: `files` reads the working folder, `cmd` may start nothing, `seq`
+    /// may call what its caller may, `local` may call all of them. Where the working folder holds Toolgate's own folders, as a
     /// home folder does, `files` is granted nothing either, with a warning.
     #[must_use]
     pub fn embedded_default(cwd: &Path, dirs: &Dirs) -> Self {
@@ -573,6 +573,10 @@ fn build_default(check: &mut Check<'_>, shape: &shape::Host) -> Config {
                 Ok(grant) => plugin.grants.fs.push(grant),
                 Err(warning) => config.warnings.push(warning),
             }
+        }
+        if name == "seq" {
+            // Gives nothing away: each call of a sequence needs its caller's right as well.
+            plugin.grants.tools.extend(name_pattern("*"));
         }
         if let Ok(name) = PluginName::new(name) {
             config.plugins.insert(name, plugin);

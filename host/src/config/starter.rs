@@ -24,6 +24,12 @@ source = "embedded"
 # env = ["PATH", "LANG"]
 # cwd = ["workspace"]
 
+# Sequences of calls. This gives nothing away: each call in one needs its caller's right too.
+[plugins.seq]
+source = "embedded"
+[plugins.seq.grants]
+tools = ["*"]
+
 # You, at the terminal.
 [principals.local]
 kind = "user"
@@ -35,6 +41,7 @@ allowed_outputs = ["*"]
 kind = "agent"
 allow = [
   "files_*",
+  "seq_*",
   # { tool = "cmd_run", when = [{ at = "/argv/0", equals = "git" }, { at = "/argv/1", one_of = ["status", "diff"] }] },
 ]
 ask = [

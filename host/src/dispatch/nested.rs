@@ -43,7 +43,7 @@ impl Nested for Dispatcher {
             .filter(|target| self.chain_may_call(&branch, target.spec().name.as_str()))
             .map(|target| NestedTool {
                 spec: Arc::clone(target.spec()),
-                parallel_safe: target.spec().parallel_safe,
+                parallel_safe: target.always_parallel_safe(),
                 implementation: target.implementation().clone(),
             })
             .collect()

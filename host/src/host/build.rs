@@ -64,6 +64,10 @@ impl HostBuilder {
                     name: "cmd",
                     bytes: toolgate_guests::CMD,
                 },
+                Standard {
+                    name: "seq",
+                    bytes: toolgate_guests::SEQ,
+                },
             ],
             audit: true,
             circuits: Circuits::default(),

@@ -59,6 +59,16 @@ impl ParallelSafety {
         }
     }
 
+    /// Whether every call may run beside others, whatever its arguments.
+    #[must_use]
+    pub fn always(&self, declared: bool) -> bool {
+        match &self.0 {
+            Word::Declared => declared,
+            Word::Fixed(safe) => *safe,
+            Word::When(_) => false,
+        }
+    }
+
     /// What is wrong with it once the tool's parameters are known.
     #[must_use]
     pub fn check_against(&self, tool: &str, schema: &Value) -> Vec<String> {

@@ -22,8 +22,8 @@ use crate::{
     policy::FsGrant,
     process::Launcher,
     runtime::{
-        Capability, CodeCache, Component, ComponentError, Described, Engines, MAX_BYTES, Sandbox,
-        SandboxParts,
+        Capability, CodeCache, Component, ComponentError, Described, Engines, MAX_BYTES, Quota,
+        Sandbox, SandboxParts,
     },
     tool::{Implementation, PluginName, ToolSpec},
 };
@@ -76,6 +76,7 @@ pub struct LoaderParts {
 pub struct Loader {
     parts: LoaderParts,
     locks: Mutex<BTreeMap<PluginName, SerialLock>>,
+    quotas: Mutex<BTreeMap<PluginName, Arc<Quota>>>,
 }
 
 /// One version of a plugin that can serve.
@@ -134,6 +135,7 @@ impl Loader {
         Self {
             parts,
             locks: Mutex::default(),
+            quotas: Mutex::default(),
         }
     }
 
@@ -320,7 +322,7 @@ impl Loader {
                     .map_err(|error| {
                         format!("cannot make its data folder {}: {error}", folder.display())
                     })?;
-                Some(folder)
+                Some(self.quota(name, folder))
             }
             _ => None,
         };
@@ -359,6 +361,16 @@ impl Loader {
                 .map(|calls| Arc::new(Semaphore::new(calls))),
             serial: self.serial_lock(name),
         })
+    }
+
+    /// One count for all versions of a plugin; a new version counts anew.
+    fn quota(&self, name: &PluginName, folder: PathBuf) -> Arc<Quota> {
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let quota = quotas
+            .entry(name.clone())
+            .or_insert_with(|| Arc::new(Quota::of(folder)));
+        quota.recount();
+        Arc::clone(quota)
     }
 
     fn serial_lock(&self, name: &PluginName) -> SerialLock {

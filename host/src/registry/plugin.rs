@@ -122,6 +122,19 @@ impl Target {
         }
     }
 
+    /// The same whatever the arguments, for those who plan before they know them.
+    #[must_use]
+    pub fn always_parallel_safe(&self) -> bool {
+        let declared = self.spec().parallel_safe;
+        match self {
+            Self::Plugin(tool) => tool
+                .parallel
+                .as_ref()
+                .map_or(declared, |safety| safety.always(declared)),
+            Self::Native(_) => declared,
+        }
+    }
+
     /// How long a call may take, unless the caller gives less.
     #[must_use]
     pub fn timeout(&self) -> Duration {

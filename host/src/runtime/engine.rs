@@ -8,7 +8,7 @@ use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker,
 };
 
-use super::{compile::CompileThreads, guard, imports, state::CallState, ticker::Ticker};
+use super::{compile::CompileThreads, guard, imports, quota, state::CallState, ticker::Ticker};
 
 /// Memory of one pooled slot. Larger limits run on demand.
 const POOLED_MEMORY: usize = 64 << 20;
@@ -141,6 +141,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     guard::shadow(&mut linker)?;
+    quota::shadow(&mut linker)?;
     imports::add_to_linker(&mut linker)?;
     Ok(linker)
 }

@@ -37,7 +37,7 @@ use super::state::CallState;
 
 /// The interface that the linker of this wasmtime-wasi defines. Components that ask for an
 /// older 0.2 are served by it; a test fails if the shadow no longer takes effect.
-const TYPES: &str = "wasi:filesystem/types@0.2.12";
+pub(super) const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
 pub(super) fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
@@ -95,7 +95,7 @@ pub(super) fn shadow(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
 }
 
 /// What the guest can handle becomes its error value; the rest traps.
-fn settled<T>(outcome: Result<T, FsError>) -> wasmtime::Result<Result<T, ErrorCode>> {
+pub(super) fn settled<T>(outcome: Result<T, FsError>) -> wasmtime::Result<Result<T, ErrorCode>> {
     match outcome {
         Ok(value) => Ok(Ok(value)),
         Err(error) => Ok(Err(error.downcast()?)),
@@ -133,12 +133,28 @@ async fn open_at(
     let (perms, mode) = (dir.perms, want.mode);
     let start = Arc::clone(&dir.dir);
     let opened = blocking(inline, move || want.open(&start, Path::new(&path))).await?;
-    let descriptor = match opened {
-        Opened::Dir(file) => Descriptor::Dir(Dir::new(file, perms, mode, inline)),
-        Opened::File(file) => Descriptor::File(File::new(file, perms, mode, inline)),
+    let quota = store.data().sandbox.quota.clone();
+    let quota = quota.filter(|_| store.data().private.holds(&dir.dir));
+    let (descriptor, handle) = match opened {
+        Opened::Dir(file) => {
+            let dir = Dir::new(file, perms, mode, inline);
+            let handle = Arc::clone(&dir.dir);
+            (Descriptor::Dir(dir), handle)
+        }
+        Opened::File(file, truncated) => {
+            if let Some(quota) = &quota {
+                quota.release(truncated);
+            }
+            let file = File::new(file, perms, mode, inline);
+            let handle = Arc::clone(&file.file);
+            (Descriptor::File(file), handle)
+        }
         Opened::Special => return Err(ErrorCode::Unsupported.into()),
         Opened::NotDir => return Err(ErrorCode::NotDirectory.into()),
     };
+    if quota.is_some() {
+        store.data_mut().private.add(&handle);
+    }
     Ok(store.data_mut().ctx().table.push(descriptor)?)
 }
 
@@ -172,7 +188,9 @@ async fn set_times_at(
     let start = Arc::clone(&dir.dir);
     blocking(inline(&store), move || {
         match want.open(&start, Path::new(&path))? {
-            Opened::Dir(file) | Opened::File(file) => file.set_times(times).map_err(FsError::from),
+            Opened::Dir(file) | Opened::File(file, _) => {
+                file.set_times(times).map_err(FsError::from)
+            }
             Opened::Special | Opened::NotDir => Err(ErrorCode::Unsupported.into()),
         }
     })
@@ -193,7 +211,7 @@ fn instant(time: NewTimestamp) -> Result<Option<SystemTime>, FsError> {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     inline: bool,
     work: impl FnOnce() -> Result<T, FsError> + Send + 'static,
 ) -> Result<T, FsError> {
@@ -208,7 +226,8 @@ async fn blocking<T: Send + 'static>(
 
 enum Opened {
     Dir(StdFile),
-    File(StdFile),
+    /// With the bytes that opening cut off.
+    File(StdFile, u64),
     Special,
     NotDir,
 }
@@ -218,6 +237,7 @@ struct Want {
     options: OpenOptions,
     mode: OpenMode,
     directory: bool,
+    truncate: bool,
     follow: FollowSymlinks,
 }
 
@@ -262,18 +282,20 @@ impl Want {
             options,
             mode,
             directory,
+            truncate,
             follow,
         })
     }
 
     fn open(&self, start: &StdFile, path: &Path) -> Result<Opened, FsError> {
         // Looked at first, since opening alone can start a device.
-        match cap_primitives::fs::stat(start, path, self.follow) {
+        let truncated = match cap_primitives::fs::stat(start, path, self.follow) {
             Ok(found) if is_special(&found) => return Ok(Opened::Special),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(found) if self.truncate => found.len(),
+            Ok(_) => 0,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error.into()),
-        }
+        };
         let file = cap_primitives::fs::open(start, path, &self.options)?;
         // Looked at again, since another file may have come in between.
         let found = Metadata::from_file(&file)?;
@@ -288,7 +310,7 @@ impl Want {
         }
         let flags = rustix::fs::fcntl_getfl(&file).map_err(io::Error::from)?;
         rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(io::Error::from)?;
-        Ok(Opened::File(file))
+        Ok(Opened::File(file, truncated))
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, io, path::PathBuf, sync::Arc};
 
 use wasmtime_wasi::{FsPerms, WasiCtx, filesystem::WasiFilesystemCtx};
 
-use super::beneath::Roots;
+use super::{beneath::Roots, quota::Quota};
 use crate::{
     policy::PluginGrants,
     process::Launcher,
@@ -79,7 +79,7 @@ pub struct SandboxParts {
     /// What the operator granted.
     pub grants: PluginGrants,
     /// Its private folder, if it asked for one.
-    pub data: Option<PathBuf>,
+    pub data: Option<Arc<Quota>>,
     /// The operator's settings for it, a JSON object as text.
     pub settings: String,
     /// Starts programs.
@@ -100,6 +100,8 @@ pub struct Sandbox {
     pub(super) host_env: Arc<[(String, String)]>,
     pub(super) roots: Arc<Roots>,
     pub(super) inline_io: bool,
+    /// Of the private folder, which is the last that is opened.
+    pub(super) quota: Option<Arc<Quota>>,
     filesystem: WasiFilesystemCtx,
 }
 
@@ -167,10 +169,13 @@ impl Sandbox {
                     failed(grant.host.clone(), io::Error::other(format!("{error:#}")))
                 })?;
         }
-        if let Some(data) = parts.data {
+        if let Some(data) = &parts.data {
+            let folder = data.folder();
             builder
-                .preopened_dir(&data, "/data", FsPerms::ReadWrite)
-                .map_err(|error| failed(data, io::Error::other(format!("{error:#}"))))?;
+                .preopened_dir(folder, "/data", FsPerms::ReadWrite)
+                .map_err(|error| {
+                    failed(folder.to_owned(), io::Error::other(format!("{error:#}")))
+                })?;
         }
         let filesystem = builder.build().filesystem().clone();
 
@@ -183,6 +188,7 @@ impl Sandbox {
             host_env: parts.host_env,
             roots: Arc::new(roots),
             inline_io: parts.inline_io,
+            quota: parts.data,
             filesystem,
         })
     }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use super::{limiter::CallLimiter, sandbox::Sandbox, stdio::GuestLog};
+use super::{limiter::CallLimiter, quota::Private, sandbox::Sandbox, stdio::GuestLog};
 use crate::{
     policy::Limits,
     ports::{Caller, Nested},
@@ -20,6 +20,8 @@ pub(super) struct CallState {
     pub(super) limiter: CallLimiter,
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) log: GuestLog,
+    /// What is open of the private folder.
+    pub(super) private: Private,
     /// Absent while a plugin describes itself.
     pub(super) caller: Option<CallerPort>,
 }
@@ -58,6 +60,7 @@ impl CallState {
             limiter: CallLimiter::new(limits.memory),
             sandbox,
             log,
+            private: Private::default(),
             caller,
         }
     }

@@ -1,6 +1,6 @@
 //! Owns a store, so its tools are serial.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, io::Write as _, thread, time::Duration};
 
 use toolgate_sdk::{
     ToolError, arguments, plugin,
@@ -32,6 +32,54 @@ fn keeper_add(args: Add) -> Result<usize, ToolError> {
     Ok(text.lines().count())
 }
 
+#[arguments]
+struct Change {
+    file: String,
+    /// write, append, at, size, remove, rename, link or out.
+    how: String,
+    #[serde(default)]
+    bytes: u64,
+}
+
+/// Changes a file of the private folder; says how far it came and what went wrong.
+#[tool(parallel_safe)]
+fn keeper_change(args: Change) -> Result<Value, ToolError> {
+    let path = format!("/data/{}", args.file);
+    let mut done = 0;
+    let outcome = change(&path, &args, &mut done);
+    Ok(json!({ "done": done, "kind": outcome.err().map(|error| format!("{:?}", error.kind())) }))
+}
+
+fn change(path: &str, args: &Change, done: &mut u64) -> std::io::Result<()> {
+    let mut options = fs::File::options();
+    match args.how.as_str() {
+        "remove" => fs::remove_file(path),
+        "rename" => fs::rename(path, format!("{path}.new")),
+        "link" => fs::hard_link(path, format!("{path}.new")),
+        "out" => fs::rename(path, format!("/out/{}", args.file)),
+        "size" => options
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?
+            .set_len(args.bytes),
+        how => {
+            let mut file = match how {
+                "append" => options.create(true).append(true).open(path)?,
+                "at" => options.write(true).open(path)?,
+                _ => fs::File::create(path)?,
+            };
+            let chunk = vec![b'x'; 256 << 10];
+            while *done < args.bytes {
+                let left = usize::try_from(args.bytes - *done).unwrap_or(usize::MAX);
+                file.write_all(&chunk[..left.min(chunk.len())])?;
+                *done += left.min(chunk.len()) as u64;
+            }
+            Ok(())
+        }
+    }
+}
+
 /// Calls itself while it holds the plugin's lock.
 #[tool(serial)]
 fn keeper_reenter() -> Result<Value, ToolError> {
@@ -48,6 +96,10 @@ fn keeper_reenter() -> Result<Value, ToolError> {
 
 plugin! {
     name: "keeper",
-    capabilities: { data: "to keep its lines", tools: "to try to call itself" },
-    tools: [keeper_add, keeper_reenter],
+    capabilities: {
+        data: "to keep its lines",
+        fs: "to try to move them out",
+        tools: "to try to call itself",
+    },
+    tools: [keeper_add, keeper_change, keeper_reenter],
 }

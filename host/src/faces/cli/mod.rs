@@ -23,6 +23,7 @@ mod reload;
 mod results;
 mod run;
 mod save;
+mod seq;
 mod serve;
 mod signals;
 #[cfg(feature = "otel")]
@@ -92,6 +93,8 @@ enum Command {
     Serve(serve::Serve),
     /// Make, list and revoke the tokens of HTTP clients
     Token(token::Token),
+    /// Create, run, list, show or delete sequences of tool calls
+    Seq(seq::Seq),
     /// List the tools, or show one
     Tools(tools::Tools),
     /// List the plugins, or show one
@@ -166,6 +169,7 @@ async fn perform(command: Command, cx: &Context<'_>) -> Result<Exit, Problem> {
         Command::Batch(args) => batch::perform(cx, &args).await,
         Command::Serve(args) => serve::perform(cx, &args).await,
         Command::Token(args) => token::perform(cx, &args),
+        Command::Seq(args) => seq::perform(cx, args).await,
         Command::Tools(args) => tools::perform(cx, &args).await,
         Command::Plugins(args) => plugins::perform(cx, &args).await,
         Command::Reload(args) => reload::perform(cx, &args).await,

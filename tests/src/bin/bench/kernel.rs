@@ -25,9 +25,12 @@ plugin_dir = "plugins"
 [plugins.relay.grants]
 tools = ["*"]
 
+[plugins.seq.grants]
+tools = ["*"]
+
 [principals.assistant]
 kind = "agent"
-allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "spin", "living_*"]
+allow = ["files_read", "files_list", "nothing", "echo", "everything", "sleep_*", "relay_*", "seq_*", "spin", "living_*"]
 deny = [{ tool = "files_*", when = [{ at = "/path", glob = "**/.env" }] }]
 "#;
 

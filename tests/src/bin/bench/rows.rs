@@ -1,5 +1,7 @@
 //! What is measured, row by row, with the goal of each.
 
+mod sequences;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -56,6 +58,7 @@ pub(crate) async fn all(asked: &Asked) -> anyhow::Result<Vec<Row>> {
     bench.nested(&mut rows).await?;
     bench.throughput(&mut rows).await?;
     bench.parallel(&mut rows).await?;
+    bench.sequences(&mut rows).await?;
     bench.kill(&mut rows).await?;
     bench.load(&mut rows).await?;
     reload::rows(asked, &bench.raw, bench.folder.path(), &mut rows).await?;
