@@ -40,7 +40,7 @@ fn each_principal_sees_its_own_tools_and_plugins() {
     assert!(!tools.to_string().contains("assistant"), "{tools}");
 
     let plugins = served.get(&user, "/api/v1/plugins").json();
-    assert_eq!(plugins["plugins"].as_array().unwrap().len(), 3);
+    assert_eq!(plugins["plugins"].as_array().unwrap().len(), 4);
     let plugins = served.get(&client, "/api/v1/plugins").json();
     let [probe] = &plugins["plugins"].as_array().unwrap()[..] else {
         panic!("{plugins}");

@@ -250,7 +250,7 @@ fn the_numbers_are_exactly_the_calls_that_were_made() {
             r#"toolgate_plugin_loads_total{plugin="probe",outcome="ok"}"#,
             1.0,
         ),
-        ("toolgate_plugin_compile_seconds_count", 3.0),
+        ("toolgate_plugin_compile_seconds_count", 4.0),
         (
             r#"toolgate_http_requests_total{route="/api/v1/batch",status="200"}"#,
             1.0,

@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Niceness of a compiling thread: beside one that runs calls it gets a few percent of a
-/// core, alone all of it.
+/// Niceness of a compiling thread: beside one that runs calls it gets a tenth of a core,
+/// alone all of it.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 15;
+const NICE: i32 = 10;
 
 /// Started at the first need; ends with its owner.
 #[derive(Debug, Default)]

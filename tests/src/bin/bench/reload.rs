@@ -10,6 +10,8 @@ use std::{
     time::Instant,
 };
 
+use anyhow::Context as _;
+use toolgate::dispatch::EventKind;
 use toolgate_test_guest_bytes::{PROBE, living};
 
 use crate::{
@@ -77,10 +79,17 @@ async fn save(
             let number = next();
             fs::write(&fresh, living(number, '-'))?;
             let start = Instant::now();
+            let mut events = kernel.subscribe();
             fs::rename(&fresh, file)?;
-            while kernel.value("living_version", "{}").await? != number {
-                tokio::task::yield_now().await;
+            loop {
+                let event = events.next().await.transpose().ok().flatten();
+                let event = event.context("events were missed")?;
+                if event.event.kind == EventKind::PluginLoaded {
+                    break;
+                }
             }
+            let served = kernel.value("living_version", "{}").await?;
+            anyhow::ensure!(served == number, "version {served} answered");
             Ok(start.elapsed())
         },
     );
