@@ -5,6 +5,7 @@ use toolgate_sdk::{Context, Output, ToolError, arguments, tool};
 
 use crate::{
     create::{may_change, named},
+    name::Name,
     store::Store,
 };
 
@@ -35,12 +36,14 @@ pub(crate) fn delete(store: &Store, context: &Context, name: &str) -> Result<Out
         ToolError::new("io", format!("sequence `{name}` was not deleted: {error}")).field("name")
     };
     store.delete(&name).map_err(failed)?;
-    let (stored, _) = store.list().map_err(failed)?;
-    let callers = stored.iter().map(|one| &one.record.sequence);
-    let callers: Vec<_> = callers
-        .filter(|sequence| sequence.calls().contains(&name))
-        .map(|sequence| &sequence.name)
-        .collect();
+    let callers = store.list(|one| {
+        let sequence = &one.record.sequence;
+        sequence
+            .calls()
+            .contains(&name)
+            .then(|| sequence.name.clone())
+    });
+    let callers: Vec<Name> = callers.map_err(failed)?.0.into_iter().flatten().collect();
     Ok(Output::new(
         &json!({ "deleted": name, "called_by": callers }),
     ))

@@ -6,6 +6,7 @@ use toolgate_sdk::{Output, ToolError, arguments, tool};
 use crate::{
     create::named,
     name::Name,
+    problem::nearest,
     store::{Store, StoreError, Stored},
 };
 
@@ -32,19 +33,20 @@ pub(crate) fn list(store: &Store, arguments: List) -> Result<Output, ToolError> 
         let stored = load(store, &named(&name)?, "name")?;
         return Ok(Output::new(&stored.record.sequence.document()));
     }
-    let (stored, broken) = store.list().map_err(|error| {
-        ToolError::new("io", format!("the sequences cannot be listed: {error}"))
-    })?;
+    let (stored, broken) = store
+        .list(|one| (one.record.sequence.name.clone(), entry(one)))
+        .map_err(|error| {
+            ToolError::new("io", format!("the sequences cannot be listed: {error}"))
+        })?;
     let mut room = MOST;
     let (mut sequences, mut more) = (Vec::new(), Vec::new());
-    for one in &stored {
-        let entry = entry(one);
+    for (name, entry) in stored {
         let size = entry.to_string().len();
         if size <= room {
             room -= size;
             sequences.push(entry);
         } else {
-            more.push(&one.record.sequence.name);
+            more.push(name);
         }
     }
     let mut result = json!({ "sequences": sequences, "broken": broken });
@@ -59,10 +61,9 @@ pub(crate) fn list(store: &Store, arguments: List) -> Result<Output, ToolError> 
 pub(crate) fn load(store: &Store, name: &Name, field: &str) -> Result<Stored, ToolError> {
     store.load(name).map_err(|error| match error {
         StoreError::Absent => {
-            let near = store.list().ok().and_then(|(stored, _)| {
-                let names = stored.iter().map(|one| one.record.sequence.name.as_str());
-                crate::problem::nearest(name.as_str(), names).map(str::to_owned)
-            });
+            let names = store.list(|one| one.record.sequence.name.clone());
+            let names = names.map(|(names, _)| names).unwrap_or_default();
+            let near = nearest(name.as_str(), names.iter().map(Name::as_str));
             let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
             ToolError::new("not_found", format!("there is no sequence `{name}`"))
                 .field(field)

@@ -2,6 +2,7 @@
 //! file's trouble; it hides no other and is never overwritten by a default.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, ErrorKind, Read as _, Write as _},
     path::PathBuf,
@@ -127,11 +128,12 @@ impl Store {
         self.sync()
     }
 
-    /// All that can be read, by name, and all that cannot.
-    pub(crate) fn list(&self) -> io::Result<(Vec<Stored>, Vec<Broken>)> {
-        let (mut stored, mut broken) = (Vec::new(), Vec::new());
+    /// What `of` makes of all that can be read, by name, and all that cannot. One record at
+    /// a time is in memory: all together may be more than a guest has.
+    pub(crate) fn list<T>(&self, of: impl Fn(&Stored) -> T) -> io::Result<(Vec<T>, Vec<Broken>)> {
+        let (mut stored, mut broken) = (BTreeMap::new(), Vec::new());
         let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((stored, broken)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), broken)),
             entries => entries?,
         };
         for entry in entries {
@@ -149,7 +151,10 @@ impl Store {
                 continue;
             }
             match self.read(&file) {
-                Ok(one) => stored.push(one),
+                Ok(one) => {
+                    let made = of(&one);
+                    stored.insert(one.record.sequence.name, made);
+                }
                 Err(StoreError::Broken(one)) => broken.push(one),
                 // It went while the folder was read.
                 Err(StoreError::Absent) => {}
@@ -159,9 +164,8 @@ impl Store {
                 }),
             }
         }
-        stored.sort_by(|a, b| a.record.sequence.name.cmp(&b.record.sequence.name));
         broken.sort_by(|a, b| a.file.cmp(&b.file));
-        Ok((stored, broken))
+        Ok((stored.into_values().collect(), broken))
     }
 
     fn read(&self, file: &str) -> Result<Stored, StoreError> {

@@ -9,6 +9,7 @@ use super::{
     Runner,
     attempts::{End, Slot},
     outcome::{Again, Failed},
+    report::cut,
 };
 use crate::{
     kernel::Kernel,
@@ -276,7 +277,8 @@ fn settled(group: &Group, slots: Vec<Slot>, late: bool) -> GroupRun {
         } else {
             format!("item {at} (`{item}`): {field}{said}")
         };
-        let mut error = ToolError::new(failed.word, format!("group `{}`, {what}", group.name));
+        let mut error =
+            ToolError::new(failed.word, cut(&format!("group `{}`, {what}", group.name)));
         error.hint = failed.error.hint;
         run.reason = Some(what);
         run.error = Some(error);

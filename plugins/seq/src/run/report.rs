@@ -98,7 +98,7 @@ fn rounded(ms: f64) -> Value {
 }
 
 /// At most [`MOST`] characters; what was cut is told.
-pub(crate) fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         None => text.to_owned(),
         Some((end, _)) => format!(
