@@ -31,6 +31,9 @@ pub mod registry;
 // 4: call
 pub mod dispatch;
 
+// 5: agent
+pub mod agent;
+
 // 7: wiring
 mod host;
 

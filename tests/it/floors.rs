@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Each module's floor, as `lib.rs` orders them.
-const FLOORS: [(&str, u32); 16] = [
+const FLOORS: [(&str, u32); 17] = [
     ("tool", 0),
     ("arguments", 1),
     ("render", 1),
@@ -22,6 +22,7 @@ const FLOORS: [(&str, u32); 16] = [
     ("registry", 3),
     ("outputs", 3),
     ("dispatch", 4),
+    ("agent", 5),
     ("host", 7),
     ("faces", 8),
 ];

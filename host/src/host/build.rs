@@ -20,6 +20,7 @@ use crate::{
     process::{Launcher, Shim},
     registry::{Catalog, Change, Layer, Loader, LoaderParts, Registry, Roster, Shelf, Standard},
     runtime::{CodeCache, EngineSettings, Engines},
+    tool::Digest,
 };
 
 /// Pooled instances beyond this run on demand: each reserves address space.
@@ -59,14 +60,17 @@ impl HostBuilder {
                 Standard {
                     name: "files",
                     bytes: toolgate_guests::FILES,
+                    digest: Some(Digest::known(toolgate_guests::FILES_SHA256)),
                 },
                 Standard {
                     name: "cmd",
                     bytes: toolgate_guests::CMD,
+                    digest: Some(Digest::known(toolgate_guests::CMD_SHA256)),
                 },
                 Standard {
                     name: "seq",
                     bytes: toolgate_guests::SEQ,
+                    digest: Some(Digest::known(toolgate_guests::SEQ_SHA256)),
                 },
             ],
             audit: true,

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     config::{PluginConfig, Source as Configured},
-    tool::PluginName,
+    tool::{Digest, PluginName},
 };
 
 /// A standard plugin, embedded in the program.
@@ -19,6 +19,8 @@ pub struct Standard {
     pub name: &'static str,
     /// The component.
     pub bytes: &'static [u8],
+    /// Of the component, if it is known already: hashing takes a good part of a start.
+    pub digest: Option<Digest>,
 }
 
 /// Where a plugin comes from.

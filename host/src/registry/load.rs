@@ -25,7 +25,7 @@ use crate::{
         Capability, CodeCache, Component, ComponentError, Described, Engines, MAX_BYTES, Quota,
         Sandbox, SandboxParts,
     },
-    tool::{Implementation, PluginName, ToolSpec},
+    tool::{Digest, Implementation, PluginName, ToolSpec},
 };
 
 /// Tools of one plugin. More is no plugin but a platform of its own.
@@ -145,12 +145,12 @@ impl Loader {
         &self.parts.standard
     }
 
-    /// The bytes of a plugin, as they are now.
+    /// The bytes of a plugin, as they are now, and their digest.
     ///
     /// # Errors
     ///
     /// If they cannot be read.
-    pub fn read(&self, source: &Source) -> Result<Cow<'static, [u8]>, ReadError> {
+    pub fn read(&self, source: &Source) -> Result<(Cow<'static, [u8]>, Digest), ReadError> {
         match &source.origin {
             Origin::Embedded => {
                 let found = self
@@ -159,14 +159,21 @@ impl Loader {
                     .iter()
                     .find(|plugin| plugin.name == source.name.as_str());
                 found
-                    .map(|plugin| Cow::Borrowed(plugin.bytes))
+                    .map(|plugin| {
+                        let digest = plugin.digest.unwrap_or_else(|| Digest::of(plugin.bytes));
+                        (Cow::Borrowed(plugin.bytes), digest)
+                    })
                     .ok_or_else(|| ReadError {
                         problem: "not embedded".into(),
                         missing: true,
                     })
             }
             Origin::Configured(path) | Origin::Folder(path) => {
-                read(path).map(Cow::Owned).map_err(|error| ReadError {
+                let read = read(path).map(|bytes| {
+                    let digest = Digest::of(&bytes);
+                    (Cow::Owned(bytes), digest)
+                });
+                read.map_err(|error| ReadError {
                     problem: format!("cannot read {}: {error}", path.display()),
                     missing: error.kind() == io::ErrorKind::NotFound,
                 })
@@ -183,11 +190,11 @@ impl Loader {
     pub async fn load(
         &self,
         name: &PluginName,
-        bytes: Cow<'static, [u8]>,
+        component: (Cow<'static, [u8]>, Digest),
         config: &PluginConfig,
         generation: u64,
     ) -> Result<Fresh, LoadError> {
-        let loaded = self.try_load(name, bytes, config, generation).await;
+        let loaded = self.try_load(name, component, config, generation).await;
         self.parts
             .metrics
             .plugin_loaded(name.as_str(), loaded.is_ok());
@@ -197,14 +204,14 @@ impl Loader {
     async fn try_load(
         &self,
         name: &PluginName,
-        bytes: Cow<'static, [u8]>,
+        (bytes, digest): (Cow<'static, [u8]>, Digest),
         config: &PluginConfig,
         generation: u64,
     ) -> Result<Fresh, LoadError> {
         let (engines, cache) = (self.parts.engines.clone(), self.parts.cache.clone());
         let started = Instant::now();
         let component =
-            tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes))
+            tokio::task::spawn_blocking(move || Component::load(&engines, &cache, &bytes, digest))
                 .await
                 .map_err(|error| format!("compiling it ended the task: {error}"))??;
         self.parts.metrics.compiled(started.elapsed());

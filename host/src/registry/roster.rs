@@ -222,10 +222,7 @@ impl Inner {
         let folder: Option<&Path> = wanted.folder.as_deref();
         let (sources, passed_over) = discover(self.loader.standard(), &wanted.plugins, folder);
         let seen = sources.into_iter().map(|source| Seen {
-            read: self.loader.read(&source).map(|bytes| {
-                let digest = Digest::of(&bytes);
-                (bytes, digest)
-            }),
+            read: self.loader.read(&source),
             source,
         });
         (seen.collect(), passed_over)
@@ -337,7 +334,7 @@ impl Inner {
         let loaded = match self.loads.acquire().await {
             Ok(_permit) => {
                 self.loader
-                    .load(&name, bytes, &tried.config, generation)
+                    .load(&name, (bytes, tried.digest), &tried.config, generation)
                     .await
             }
             Err(_) => return None,

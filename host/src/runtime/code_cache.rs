@@ -7,18 +7,18 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write as _},
+    ops::Deref,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 
 use crate::tool::Digest;
 
 /// Counts changes of what is beside the engine's own hash: layout of the file.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const DIGEST: usize = 32;
 
 /// All kept code together. Beyond, what was used least lately goes.
@@ -29,6 +29,27 @@ const NOTED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A writer that takes longer was killed.
 const WRITING: Duration = Duration::from_secs(60 * 60);
+
+/// Compiled code, wherever it lies in what was read.
+#[derive(Debug)]
+pub(super) struct Code {
+    bytes: Vec<u8>,
+    begins: usize,
+}
+
+impl From<Vec<u8>> for Code {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, begins: 0 }
+    }
+}
+
+impl Deref for Code {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.begins..).unwrap_or_default()
+    }
+}
 
 /// A folder of compiled code, or none.
 #[derive(Debug, Clone, Default)]
@@ -46,18 +67,22 @@ impl CodeCache {
     }
 
     /// The code of this component for engines like this one, if it is there and whole.
-    pub(super) fn get(&self, component: Digest, engine: &Engine) -> Option<Vec<u8>> {
+    pub(super) fn get(&self, component: Digest, engine: &Engine) -> Option<Code> {
         let file = self.file(component, engine)?;
         let bytes = fs::read(&file).ok()?;
         let (digest, code) = bytes.split_at_checked(DIGEST)?;
-        if Sha256::digest(code).as_slice() != digest {
+        // Against damage, and fast: whoever can write here can write the digest, too.
+        if blake3::hash(code).as_bytes() != digest {
             tracing::warn!(file = %file.display(), "damaged compiled code: compiling anew");
             // Best effort: the next put replaces it in any case.
             let _ = fs::remove_file(&file);
             return None;
         }
         note_use(&file);
-        Some(code.to_vec())
+        Some(Code {
+            bytes,
+            begins: DIGEST,
+        })
     }
 
     /// Keeps code. A cache that cannot be written costs time, never a call.
@@ -143,7 +168,7 @@ fn write(folder: &Path, file: &Path, code: &[u8]) -> io::Result<()> {
             .create_new(true)
             .mode(0o600)
             .open(&temporary)?;
-        out.write_all(&Sha256::digest(code))?;
+        out.write_all(blake3::hash(code).as_bytes())?;
         out.write_all(code)?;
         out.sync_all()?;
         fs::rename(&temporary, file)
@@ -164,7 +189,7 @@ mod tests {
         let cache = CodeCache::at(folder.path().join("code"));
         let engine = Engine::default();
         let component = Digest::of(b"component");
-        assert_eq!(cache.get(component, &engine), None);
+        assert!(cache.get(component, &engine).is_none());
         cache.put(component, &engine, b"native code");
         assert_eq!(
             cache.get(component, &engine).as_deref(),
@@ -175,7 +200,7 @@ mod tests {
         let mut bytes = fs::read(&file).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(&file, bytes).unwrap();
-        assert_eq!(cache.get(component, &engine), None);
+        assert!(cache.get(component, &engine).is_none());
         assert!(!file.exists());
     }
 
@@ -221,7 +246,7 @@ mod tests {
         let whole = fs::read(&file).unwrap();
         for cut in 0..whole.len() {
             fs::write(&file, &whole[..cut]).unwrap();
-            assert_eq!(cache.get(component, &engine), None, "cut at {cut}");
+            assert!(cache.get(component, &engine).is_none(), "cut at {cut}");
         }
     }
 }

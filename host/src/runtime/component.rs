@@ -9,7 +9,8 @@ use std::{
 use wasmtime::component::{Component as Compiled, InstancePre};
 
 use super::{
-    CodeCache, Described, Engines, abi, abi::v0_1, instance, sandbox::Sandbox, state::CallState,
+    Code, CodeCache, Described, Engines, abi, abi::v0_1, instance, sandbox::Sandbox,
+    state::CallState,
 };
 use crate::tool::{Digest, PluginName};
 
@@ -27,7 +28,7 @@ struct Inner {
     digest: Digest,
     pooled: Option<Linked>,
     on_demand: OnceLock<Result<Linked, String>>,
-    code: Vec<u8>,
+    code: Code,
 }
 
 /// Linked once, in the version that the component speaks.
@@ -95,7 +96,7 @@ impl ComponentError {
 }
 
 impl Component {
-    /// Compiles, or takes the code from the cache. Takes from a millisecond to seconds of
+    /// Compiles, or takes the code of this digest from the cache. Takes from a millisecond to seconds of
     /// all cores: call it off the call path.
     ///
     /// # Errors
@@ -105,9 +106,9 @@ impl Component {
         engines: &Engines,
         cache: &CodeCache,
         bytes: &[u8],
+        digest: Digest,
     ) -> Result<Self, ComponentError> {
         sniff(bytes)?;
-        let digest = Digest::of(bytes);
         let (engine, _) = engines.on_demand();
         let code = match cache.get(digest, engine) {
             Some(code) => code,
@@ -117,7 +118,7 @@ impl Component {
                     .run(|| engine.precompile_component(bytes))
                     .map_err(|error| ComponentError::Invalid(brief(&error)))?;
                 cache.put(digest, engine, &code);
-                code
+                Code::from(code)
             }
         };
         let pooled = match engines.pooled() {

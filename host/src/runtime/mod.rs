@@ -18,6 +18,7 @@ mod stdio;
 mod ticker;
 
 pub use abi::{Described, WORLD};
+use code_cache::Code;
 pub use code_cache::CodeCache;
 pub(crate) use component::MAX_BYTES;
 pub use component::{Component, ComponentError};

@@ -18,6 +18,12 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// That is known already.
+    #[must_use]
+    pub const fn known(sha256: [u8; 32]) -> Self {
+        Self(sha256)
+    }
+
     /// The 64 hexadecimal digits alone.
     #[must_use]
     pub fn hex(&self) -> String {

@@ -95,9 +95,11 @@ async fn describe(
     bytes: Vec<u8>,
 ) -> Result<Result<Described, ComponentError>, Problem> {
     let (for_task, cache) = (engines.clone(), cache.clone());
-    let loaded = tokio::task::spawn_blocking(move || Component::load(&for_task, &cache, &bytes))
-        .await
-        .map_err(|error| Problem::failed(format!("compiling it ended the task: {error}")))?;
+    let loaded = tokio::task::spawn_blocking(move || {
+        Component::load(&for_task, &cache, &bytes, Digest::of(&bytes))
+    })
+    .await
+    .map_err(|error| Problem::failed(format!("compiling it ended the task: {error}")))?;
     let component = match loaded {
         Ok(component) => component,
         Err(error) => return Ok(Err(error)),
@@ -144,7 +146,10 @@ async fn load(
     });
     // A plugin without a section: no grants.
     let config = config.plugin("");
-    match loader.load(&name, bytes.into(), &config, 1).await {
+    match loader
+        .load(&name, (bytes.into(), report.digest), &config, 1)
+        .await
+    {
         Ok(fresh) => {
             report.tools = fresh.tools;
             // That it is granted nothing here is no fault of the file.

@@ -12,6 +12,8 @@ use std::{
     process::Command,
 };
 
+use sha2::{Digest as _, Sha256};
+
 /// The stack of a guest. Small, since it is zeroed for each call: with 1 MiB, Rust's
 /// default, an instance costs several times as much to make.
 const STACK: u32 = 128 * 1024;
@@ -63,10 +65,13 @@ impl Guests<'_> {
                 .unwrap_or(name)
                 .replace('-', "_")
                 .to_uppercase();
+            let bytes = fs::read(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
             let _ = writeln!(
                 code,
-                "/// The component `{name}`.\npub static {constant}: &[u8] = include_bytes!({:?});",
-                kept.display().to_string()
+                "/// The component `{name}`.\npub static {constant}: &[u8] = include_bytes!({:?});\n\
+                 /// Its SHA-256.\npub static {constant}_SHA256: [u8; 32] = {:?};",
+                kept.display().to_string(),
+                <[u8; 32]>::from(Sha256::digest(&bytes)),
             );
         }
         let file = out.join("guests.rs");

@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::json;
 use tokio::task::JoinSet;
-use toolgate::{registry::Standard, tool::ToolCall};
+use toolgate::{
+    registry::Standard,
+    tool::{Digest, ToolCall},
+};
 use toolgate_test_guest_bytes as guests;
 
 use crate::{
@@ -396,10 +399,12 @@ async fn start_of(root: &Path) -> anyhow::Result<Duration> {
         Standard {
             name: "files",
             bytes: toolgate_guests::FILES,
+            digest: Some(Digest::known(toolgate_guests::FILES_SHA256)),
         },
         Standard {
             name: "cmd",
             bytes: toolgate_guests::CMD,
+            digest: Some(Digest::known(toolgate_guests::CMD_SHA256)),
         },
     ];
     let start = Instant::now();

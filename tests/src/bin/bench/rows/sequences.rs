@@ -28,6 +28,7 @@ impl Bench {
         let standard = Standard {
             name: "seq",
             bytes: toolgate_guests::SEQ,
+            digest: None,
         };
         Kernel::start(&root, vec![standard], false).await
     }
