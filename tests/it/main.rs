@@ -38,6 +38,7 @@ mod seq_cli;
 mod seq_inputs;
 mod seq_missing;
 mod seq_nested;
+mod seq_reload;
 mod seq_results;
 mod seq_run;
 mod seq_static;
