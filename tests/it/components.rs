@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use serde_json::json;
+use toolgate::tool::Digest;
 
 use crate::world::{HOSTILE, PROBE, value, world};
 
@@ -146,4 +147,12 @@ fn no_compiled_component_is_in_the_repository() {
         &mut found,
     );
     assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn what_is_embedded_is_named_by_its_digest() {
+    use toolgate_guests::{CMD, CMD_SHA256, FILES, FILES_SHA256, SEQ, SEQ_SHA256};
+    for (bytes, known) in [(FILES, FILES_SHA256), (CMD, CMD_SHA256), (SEQ, SEQ_SHA256)] {
+        assert_eq!(Digest::known(known), Digest::of(bytes));
+    }
 }

@@ -32,6 +32,10 @@ const POLL: Duration = Duration::from_secs(1);
 /// How often they are looked at where it does: what it failed to tell is found then.
 const SWEEP: Duration = Duration::from_secs(15);
 
+/// How often folders are found anew because they changed while they were being watched;
+/// where that never ends, sweeping has to do.
+const PLACINGS: usize = 8;
+
 /// Watches some files and folders.
 #[derive(Debug)]
 pub(crate) struct Watcher {
@@ -136,10 +140,20 @@ impl Watcher {
         let Some(system) = &mut self.system else {
             return;
         };
-        let places = Places::of(&self.interests);
-        let failed = system.follow(&places).err();
+        let mut places = Places::of(&self.interests);
+        let mut failed = None;
+        for _ in 0..PLACINGS {
+            // Before the system watches them, so that its first word is heard.
+            self.pending.expect(places.clone());
+            failed = system.follow(&places).err();
+            // A folder that was made meanwhile was told to nobody.
+            let now = Places::of(&self.interests);
+            if failed.is_some() || now == places {
+                break;
+            }
+            places = now;
+        }
         let network = places.on_network().map(Path::to_owned);
-        self.pending.expect(places);
         if let Some(error) = failed {
             self.give_up(&error);
         } else if let Some(folder) = network {

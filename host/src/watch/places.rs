@@ -20,10 +20,10 @@ pub(crate) enum Interest {
 }
 
 /// Folders, and what counts in each.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Places(BTreeMap<PathBuf, What>);
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct What {
     names: BTreeSet<OsString>,
     components: bool,
