@@ -3,8 +3,13 @@
 
 use std::{fs, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
-use toolgate::{ReloadError, dispatch::EventKind, ports::Decision};
+use toolgate::{
+    ReloadError,
+    dispatch::EventKind,
+    ports::{Approver, Decision, Question},
+};
 
 use crate::world::{Person, World, event, failure, living, value, world};
 
@@ -270,4 +275,47 @@ async fn an_approval_does_not_hold_for_a_new_version() {
         detail.contains("replaced while a person was asked"),
         "{detail}"
     );
+}
+
+/// Answers no question before it is told to.
+struct Away(tokio::sync::watch::Receiver<bool>);
+
+impl Approver for Away {
+    fn ask(&self, _: Question) -> BoxFuture<'static, Decision> {
+        let mut back = self.0.clone();
+        Box::pin(async move {
+            back.wait_for(|back| *back).await.unwrap();
+            Decision::Approve
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_waits_holds_up_no_new_version() {
+    let (back, away) = tokio::sync::watch::channel(false);
+    let world = world("[principals.agent]\nkind = \"agent\"\nask = [\"living_version\"]\n")
+        .approver(Arc::new(Away(away)))
+        .start()
+        .await;
+    let mut watch = world.watch();
+    let mut passed = Vec::new();
+    world.save("living", &living(1, '-'));
+    world.host.refresh().await;
+    let agent = world.call_as("agent", "living_version", json!({}));
+    let others = async {
+        event(&mut watch, &mut passed, |event| {
+            event.kind == EventKind::ApprovalRequested
+        })
+        .await;
+        for number in 2..=3 {
+            world.save("living", &living(number, '-'));
+            world.host.refresh().await;
+            let result = world.call("living_version", json!({})).await;
+            assert_eq!(value(&result), json!(number));
+            assert_eq!(result.implementation.unwrap().generation, number);
+        }
+        back.send(true).unwrap();
+    };
+    let (asked, ()) = tokio::join!(agent, others);
+    assert_eq!(failure(&asked).0, "unauthorized");
 }
