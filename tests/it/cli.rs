@@ -674,6 +674,31 @@ fn doctor_finds_what_is_broken() {
 }
 
 #[test]
+fn doctor_looks_at_what_callers_over_http_need() {
+    let user = User::configured();
+    let said = |health: &str, what: &str, detail: &str| {
+        let lines = user.run(&["doctor", "--json"]).json();
+        let found = |line: &Value| {
+            let has = line["detail"].as_str().unwrap().contains(detail);
+            line["health"] == health && line["what"] == what && has
+        };
+        assert!(lines.as_array().unwrap().iter().any(found), "{lines}");
+    };
+    said("ok", "tokens", "nobody can call");
+    user.run(&["token", "new", "local"]).expect(0);
+    said("ok", "tokens", "1");
+    user.run(&["token", "new", "assistant"]).expect(0);
+    let config = format!("{CONFIG}[serve]\nlisten = \"0.0.0.0:8931\"\n");
+    let renamed = config.replace("[principals.assistant]", "[principals.other]");
+    user.write("toolgate.toml", renamed);
+    user.run(&["trust", "--yes"]).expect(0);
+    said("warn", "tokens", "1 of 2 are refused");
+    said("warn", "serve.listen", "from other machines");
+    fs::write(user.root.join("home/data/toolgate/tokens.json"), "{").unwrap();
+    said("fail", "tokens", "tokens.json");
+}
+
+#[test]
 fn an_interrupt_cancels_and_the_results_still_come() {
     let user = User::configured();
     let batch = json!([

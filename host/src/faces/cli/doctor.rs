@@ -12,10 +12,11 @@ use std::{
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
-use super::{context::Context, exit::Exit, output::Tone, problem::Problem};
+use super::{context::Context, exit::Exit, output::Tone, problem::Problem, token::state};
 use crate::{
     Host,
     config::{Config, PluginConfig},
+    faces::tokens::Tokens,
     policy::ProcessGrant,
     process::{Ending, Launcher, Program, Request, Shim},
     tool::PluginName,
@@ -52,6 +53,7 @@ pub(super) async fn perform(cx: &Context<'_>) -> Result<Exit, Problem> {
     for (name, plugin) in &config.plugins {
         findings.grants(name, plugin, &cx.environment().variables);
     }
+    findings.serving(&config);
     findings.shim(&config.host.data_dir).await;
     match cx.host(config).await {
         Ok(host) => findings.host(&host),
@@ -152,6 +154,35 @@ impl Findings {
             );
         } else {
             self.ok("plugin folder", folder.display().to_string());
+        }
+    }
+
+    fn serving(&mut self, config: &Config) {
+        let listen = config.serve.listen;
+        if !listen.ip().is_loopback() {
+            self.warn(
+                "serve.listen",
+                format!("{listen} can be reached from other machines, and there is no TLS here"),
+                "put a proxy with TLS in front of it, or listen on 127.0.0.1",
+            );
+        }
+        let what = "tokens";
+        let all = match Tokens::of(&config.host.data_dir).all() {
+            Ok(all) => all,
+            Err(error) => {
+                let hint = "restore the file, or remove it and make new tokens";
+                return self.fail(what, format!("nobody can call over HTTP: {error}"), hint);
+            }
+        };
+        let useless = all.iter().filter(|record| state(config, record) != "ok");
+        match (all.len(), useless.count()) {
+            (0, _) => self.ok(what, "none, so nobody can call over HTTP"),
+            (all, 0) => self.ok(what, all.to_string()),
+            (all, useless) => self.warn(
+                what,
+                format!("{useless} of {all} are refused: expired, or without a principal"),
+                "`toolgate token list` shows which; `toolgate token revoke` ends them",
+            ),
         }
     }
 

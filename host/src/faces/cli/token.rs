@@ -189,7 +189,7 @@ fn shown(config: &Config, record: &Record) -> Value {
 }
 
 /// Whether a host would take it.
-fn state(config: &Config, record: &Record) -> &'static str {
+pub(super) fn state(config: &Config, record: &Record) -> &'static str {
     if record.has_expired(Timestamp::now()) {
         "expired"
     } else if config.policy.principal(&record.principal).is_none() {
